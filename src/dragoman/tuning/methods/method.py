@@ -25,7 +25,7 @@ from dragoman.model.bundle import Model
 from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import Translator
 from dragoman.tuning.problems.evidence import Decoded
-from dragoman.tuning.problems.hope_fear import HypothesisFinder, Wanted
+from dragoman.tuning.problems.hope_fear import HypothesisFinder, HypothesisSettings
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import Evidence, Problem, Ranges, checked_start, no_sparse
 from dragoman.tuning.runs.trust_region import TrustRegion
@@ -183,7 +183,7 @@ def diverged(weights: Weights) -> bool:
 
 
 @dataclass(frozen=True)
-class Learnt:
+class FeatureSelector:
     """Selects the features whose weights are learnt: `names`, and those that `sparse` selects."""
 
     names: Sequence[str]
@@ -225,13 +225,13 @@ class TrainingSet:
         within = runtime.quiet()
         return ShardedTranslator(self.translator.reweighted(weights, runtime=within), self.folder, runtime=within)
 
-    def finder(self, wanted: Wanted) -> HypothesisFinder:
+    def finder(self, wanted: HypothesisSettings) -> HypothesisFinder:
         """Return a finder of hypotheses of the sentences."""
         return HypothesisFinder(self.translator, self.lines, self.scorer, self.sign, wanted, folder=self.folder)
 
     def learnt(self, names: Sequence[str]) -> set[str]:
         """Return those of some names whose weights are learnt."""
-        return Learnt(self.names, self.sparse)(names)
+        return FeatureSelector(self.names, self.sparse)(names)
 
     @cached_property
     def sees_documents(self) -> bool:

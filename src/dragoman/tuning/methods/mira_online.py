@@ -31,7 +31,7 @@ from dragoman.tuning.methods.method import (
 )
 from dragoman.tuning.methods.mira_smo import MAX_SWEEPS, TOLERANCE
 from dragoman.tuning.optimise.online import ParallelLearners, StepAverages, even_queue, squares_within, units_of
-from dragoman.tuning.problems.hope_fear import Hypotheses, HypothesisFinder, Wanted, oracle_lists
+from dragoman.tuning.problems.hope_fear import Hypotheses, HypothesisFinder, HypothesisSettings, oracle_lists
 from dragoman.tuning.problems.problem import changed
 
 Vector = NDArray[np.float64]
@@ -124,7 +124,7 @@ class MiraOnline(Learner):
     ) -> Iterator[Checkpoint]:
         """Run the remaining passes."""
         training_set.translator.reweighted(start).refuse_global_features()
-        wanted = Wanted(
+        wanted = HypothesisSettings(
             self.best, self.hope, self.fear, self.mu, self.oracle, self.candidates, self.beam, self.gain_scale
         )
         finder = training_set.finder(wanted)
@@ -155,7 +155,7 @@ class MiraOnline(Learner):
         """Return the hope and fear hypotheses of a sentence of median length: figure 1 of the paper."""
         lengths = np.array([len(words_of(line)) for line in training_set.lines])
         sentence = int(np.argmin(np.abs(lengths - np.median(lengths))))
-        wanted = Wanted(candidates=self.candidates, beam=max(BEAM, self.beam))
+        wanted = HypothesisSettings(candidates=self.candidates, beam=max(BEAM, self.beam))
         lists = oracle_lists(training_set.finder(wanted), sentence, weights)
         return {"sentence": sentence + 1, "source": str(training_set.lines[sentence]), "oracles": lists}
 

@@ -36,7 +36,7 @@ Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class HypothesisSettings:
     """The numbers of hypotheses by the model, by hope and by fear, and the choice of the oracle.
 
     B is multiplied by `gain_scale`. `candidates` is the size of the n-best list from which hope and fear are chosen if
@@ -112,7 +112,7 @@ class HypothesisFinder:
         lines: Sequence[str],
         scorer: Scorer,
         sign: int,
-        wanted: Wanted,
+        wanted: HypothesisSettings,
         *,
         folder: Path | None = None,
     ):
@@ -220,7 +220,9 @@ class HypothesisFinder:
         return np.column_stack([np.asarray(statistics, np.float64), np.full(len(texts), size, np.float64)])
 
 
-def _made(recipe: Recipe, lines: Sequence[str], scorer: Scorer, sign: int, wanted: Wanted) -> HypothesisFinder:
+def _made(
+    recipe: Recipe, lines: Sequence[str], scorer: Scorer, sign: int, wanted: HypothesisSettings
+) -> HypothesisFinder:
     return HypothesisFinder(recipe.translator(), lines, scorer, sign, wanted)
 
 

@@ -67,7 +67,7 @@ class Loop(Options):
     keep: Keep = option("best", "final weights: the best on the tuning set, the last, or the mean over the second half")
 
 
-class Tuned(Protocol):
+class TunedWeights(Protocol):
     """The tuned weights: `names`, and of other features those that `sparse` selects; `sign` is -1 for error rates."""
 
     @property
@@ -87,7 +87,7 @@ class Training(Protocol):
     """A method with all that it works on."""
 
     @property
-    def task(self) -> Tuned:
+    def task(self) -> TunedWeights:
         """The tuned weights."""
 
     def checkpoints(self, run: Run, records: Sequence[Record], seed: int, runtime: Runtime) -> Iterator[Checkpoint]:
@@ -151,7 +151,7 @@ def train(
     return run.weights()
 
 
-def select_weights(run: Run, records: Sequence[Record], task: Tuned, keep: Keep) -> Weights:
+def select_weights(run: Run, records: Sequence[Record], task: TunedWeights, keep: Keep) -> Weights:
     """Return the final weights after some iterations, each of which scored the weights that it began with."""
     last = len(records)
     if keep == "last":

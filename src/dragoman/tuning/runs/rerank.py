@@ -45,21 +45,21 @@ def missing_from(text: str | float) -> Missing:
 
 
 @dataclass(frozen=True)
-class Filled:
+class FilledColumns:
     """Columns without gaps, and the hypotheses (rows) that remain."""
 
     columns: dict[str, NDArray[np.float64]]
     kept: NDArray[np.int64]
 
 
-def filled(
+def fill_missing(
     nbest: NBest,
     columns: Mapping[str, NDArray[np.float64]],
     missing: Missing = "refuse",
     marks: Collection[str] = (),
     *,
     runtime: Runtime = Runtime(),
-) -> Filled:
+) -> FilledColumns:
     """Remove gaps (NaN) from columns that have a number for each hypothesis.
 
     If gaps are replaced by a number, a column `NAME.missing` is 1 where there was a gap. The columns of `marks` are
@@ -88,7 +88,7 @@ def filled(
     lost = int((np.diff(np.searchsorted(rows, nbest.sentences)) == 0).sum() - (np.diff(nbest.sentences) == 0).sum())
     if lost:
         runtime.warn(f"{lost:,} of {len(nbest):,} sentences have no hypotheses any more")
-    return Filled({name: values[rows] for name, values in found.items()}, rows)
+    return FilledColumns({name: values[rows] for name, values in found.items()}, rows)
 
 
 #: The names under which a list's own numbers become features.
@@ -107,7 +107,7 @@ def with_features(
 
     Log-probabilities always become a feature, and the score does if a list has neither log-probabilities nor features,
     so that the system's own preference is not lost. Where some hypotheses lack a number (NaN, or an empty cell of a
-    table), `missing` and `marks` apply: see `filled`. Features that a hypothesis of another format does not name are
+    table), `missing` and `marks` apply: see `fill_missing`. Features that a hypothesis of another format does not name are
     0, and not missing.
     """
     columns = dict(extra)
@@ -123,7 +123,7 @@ def with_features(
         if np.isinf(values).any():
             raise DataError(f"'{name}' has a value that is not a finite number")
     own = _columns_of_tables(nbest)
-    found = filled(nbest, own | columns, missing, marks, runtime=runtime)
+    found = fill_missing(nbest, own | columns, missing, marks, runtime=runtime)
     if len(found.kept) < len(nbest.scores):
         nbest = nbest.kept(found.kept)
     if not found.columns:

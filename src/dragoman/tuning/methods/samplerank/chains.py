@@ -85,7 +85,7 @@ class RankedSentences:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranked:
+class RankResult:
     """Results of chains. Arrays have a row for each chain, and a column for each feature of the table.
 
     `totals` are sums of the weights after each of the `collected` steps; columns of `counts` are all steps, those that
@@ -144,7 +144,7 @@ class RankChains(ABC):
         first_batch: int,
         trace: bool = False,
         runtime: Runtime = Runtime(),
-    ) -> Ranked:
+    ) -> RankResult:
         """Run chains, each from its row of `weights` (of all features) through its batches of the plan.
 
         Random numbers depend on the seed, the chain, and `first_batch` plus the place of the batch.
@@ -152,7 +152,7 @@ class RankChains(ABC):
         return self.ranked(plan, weights, Ranking(seed, first_batch, trace, runtime=runtime))
 
     @abstractmethod
-    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
+    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> RankResult:
         """Run chains as `run` does."""
 
 
@@ -193,7 +193,7 @@ def smoothed_bleu(counts: NDArray[np.float64], smoothing: float) -> NDArray[np.f
         return np.asarray(np.nan_to_num(100 * np.exp(logs + penalty), nan=0.0))
 
 
-_COLUMNS = [field.name for field in fields(Ranked)]
+_COLUMNS = [field.name for field in fields(RankResult)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,9 +216,9 @@ class SpreadChains(RankChains):
         self._chains = RankChains.of(steps, spread.translator, sentences)
         self.names, self.learnt = self._chains.names, self._chains.learnt
 
-    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
+    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> RankResult:
         """Run chains as `run` does, as many together as there are threads."""
-        several, found = asked.runtime.threads_per_part, list[Ranked]()
+        several, found = asked.runtime.threads_per_part, list[RankResult]()
         parts = (
             SomeChains(i, plan[i : i + several], weights[i : i + several], asked.seed, asked.first_batch, asked.trace)
             for i in range(0, len(plan), several)
@@ -228,15 +228,15 @@ class SpreadChains(RankChains):
             if asked.share is not None:
                 asked.share(min(1.0, several * len(found) / len(plan)))
         columns = {name: np.concatenate([getattr(some, name) for some in found]) for name in _COLUMNS[:-1]}
-        return Ranked(**columns, traces=[trace for some in found for trace in some.traces])
+        return RankResult(**columns, traces=[trace for some in found for trace in some.traces])
 
-    def __call__(self, some: SomeChains, runtime: Runtime) -> Ranked:
+    def __call__(self, some: SomeChains, runtime: Runtime) -> RankResult:
         """Run some chains under their own numbers; the chains before them have empty plans."""
         first = some.first
         weights = np.concatenate([np.zeros((first, some.weights.shape[1])), some.weights])
         asked = Ranking(some.seed, some.first_batch, some.trace, runtime=runtime)
         found = self._chains.ranked([*([] for _ in range(first)), *some.plan], weights, asked)
-        return Ranked(**{name: getattr(found, name)[first:] for name in _COLUMNS})
+        return RankResult(**{name: getattr(found, name)[first:] for name in _COLUMNS})
 
     def __reduce__(self) -> tuple[Any, ...]:
         assert self._spread.folder is not None

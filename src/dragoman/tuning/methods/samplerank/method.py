@@ -18,7 +18,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.sampling.schedule import checked_seed
 from dragoman.tuning.methods.method import Checkpoint, Learner, State, TrainingSet, saved_numbers
-from dragoman.tuning.methods.samplerank.chains import Plan, Ranked, Ranking, check_steps
+from dragoman.tuning.methods.samplerank.chains import Plan, Ranking, RankResult, check_steps
 from dragoman.tuning.methods.samplerank.jumps import JumpSteps
 from dragoman.tuning.methods.samplerank.neighbours import LocalSteps, PoolSteps, changed, check_jumps, together
 
@@ -140,7 +140,7 @@ class SampleRank(JumpSteps, Learner):
         assert space is not None
         given = start.vector(space.names)
         now = schedule.begin(given[space.learnt]) if state is None else schedule.resume(state, int(space.learnt.sum()))
-        unseen = list[Ranked]()
+        unseen = list[RankResult]()
         while now.epoch < self.epochs:
             plan = schedule.plan(now.epoch)
             stop = schedule.next_stop(plan, now)
@@ -196,7 +196,7 @@ class _ChainStates:
         more = ((0, 0), (0, learnt - self.weights.shape[1]))
         return replace(self, weights=np.pad(self.weights, more), sums=np.pad(self.sums, more))
 
-    def advanced(self, found: Ranked, learnt: NDArray[np.bool_], wave: int, *, last: bool) -> _ChainStates:
+    def advanced(self, found: RankResult, learnt: NDArray[np.bool_], wave: int, *, last: bool) -> _ChainStates:
         """Return the states after chains have run; after the last batches of an epoch, weights are averaged."""
         kept = np.array([True, self.wave > 0])
         sums = self.sums * kept[:, None] + found.totals[:, learnt].sum(axis=0)
@@ -272,7 +272,7 @@ class _Schedule:
         return int(states.collected[0]) // (self._options.judge_every * self.chains)
 
 
-def _report(parts: Sequence[Ranked]) -> dict[str, float]:
+def _report(parts: Sequence[RankResult]) -> dict[str, float]:
     """Return shares of steps with updates and of updates that C clips, the length of changes, and the gain."""
     steps, changes, updates, clipped, batches = sum(part.counts.sum(axis=0) for part in parts).tolist()
     return {

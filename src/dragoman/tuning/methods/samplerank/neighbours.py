@@ -16,13 +16,13 @@ from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.search.shards import ShardedTranslator
-from dragoman.tuning.methods.method import Learnt, State, TrainingSet
+from dragoman.tuning.methods.method import FeatureSelector, State, TrainingSet
 from dragoman.tuning.methods.samplerank.chains import (
     BatchValue,
     Plan,
-    Ranked,
     RankedSentences,
     Ranking,
+    RankResult,
     RankSteps,
     SpreadChains,
 )
@@ -50,12 +50,12 @@ def changed(start: Weights, features: Named, values: NDArray[np.float64]) -> Wei
     return start.updated({name: value for name, value in pairs if value or name in start})
 
 
-def together(parts: Sequence[Ranked]) -> Ranked:
+def together(parts: Sequence[RankResult]) -> RankResult:
     """Join the results of steps of one kind and then of another, which have all weights of the first."""
     if len(parts) == 1:
         return parts[0]
-    sums = {field.name: sum(getattr(part, field.name) for part in parts) for field in fields(Ranked)[1:-1]}
-    return Ranked(weights=parts[-1].weights, **sums, traces=[trace for part in parts for trace in part.traces])
+    sums = {field.name: sum(getattr(part, field.name) for part in parts) for field in fields(RankResult)[1:-1]}
+    return RankResult(weights=parts[-1].weights, **sums, traces=[trace for part in parts for trace in part.traces])
 
 
 def check_jumps(training_set: TrainingSet) -> None:
@@ -71,21 +71,21 @@ class LocalSteps:
     """Steps by operators at one place of a derivation."""
 
     def __init__(self, steps: RankSteps, training_set: TrainingSet, start: Weights, *, runtime: Runtime = Runtime()):
-        learnt_of = Learnt(training_set.names, training_set.sparse)
+        learnt_of = FeatureSelector(training_set.names, training_set.sparse)
         sentences = RankedSentences(
             training_set.lines, training_set.scorer, training_set.units, learnt_of, training_set.sign
         )
         self._chains = SpreadChains(steps, training_set.spread(start, runtime=runtime), sentences)
         self.names, self.learnt = self._chains.names, self._chains.learnt
 
-    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
+    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> RankResult:
         """Run chains, see `RankChains.run`; weights of features that no option has stay as they are."""
         own, count = np.ascontiguousarray(weights[:, : len(self.names)]), len(self.names)
         found = self._chains.ranked(plan, own, asked)
         if weights.shape[1] == count:
             return found
         others = weights[:, count:]
-        return Ranked(
+        return RankResult(
             np.hstack([found.weights, others]),
             np.hstack([found.totals, found.collected[:, None] * others]),
             found.collected,
@@ -160,6 +160,6 @@ class PoolSteps:
         value = BatchValue(self._training_set.scorer, self._training_set.sign, self._steps.smoothing)
         return Jumps(self._steps, self.pools, self._training_set.units, value, self.learnt)
 
-    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
+    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> RankResult:
         """Run chains, see `Jumps.ranked`."""
         return self._jumps.ranked(plan, weights, asked)

@@ -26,9 +26,9 @@ from dragoman.tuning.methods.samplerank.chains import (
     BatchValue,
     Plan,
     RankChains,
-    Ranked,
     RankedSentences,
     Ranking,
+    RankResult,
     RankSteps,
 )
 
@@ -134,7 +134,7 @@ class PhraseRankChains(RankChains):
         if self._bleu is None:
             self._gain = MetricGain(sentences.scorer, options.vocab, sign=sentences.sign, smoothing=steps.smoothing)
 
-    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
+    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> RankResult:
         """Run chains as `run` does."""
         options = self.batch.options
         batches = [batch for chain in plan for batch in chain]
@@ -169,7 +169,7 @@ class PhraseRankChains(RankChains):
                 f"sentence {sentence + 1} ('{self._sentences.lines[sentence]}') has no derivation",
                 expected="options that cover each word, in an order that the reordering limit allows",
             )
-        return Ranked(
+        return RankResult(
             weights=found["weights"],
             totals=found["totals"],
             collected=found["counts"][:, 0],

@@ -9,12 +9,12 @@ from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
 from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import Translator
-from dragoman.tuning.methods.method import Learnt
+from dragoman.tuning.methods.method import FeatureSelector
 from dragoman.tuning.methods.samplerank.chains import (
     RankChains,
-    Ranked,
     RankedSentences,
     Ranking,
+    RankResult,
     RankSteps,
     SpreadChains,
 )
@@ -36,7 +36,10 @@ def spread(tmp_path_factory):
 def sentences():
     training_set = reachable_training_set()
     return RankedSentences(
-        training_set.lines, training_set.scorer, training_set.units, Learnt(training_set.names, training_set.sparse)
+        training_set.lines,
+        training_set.scorer,
+        training_set.units,
+        FeatureSelector(training_set.names, training_set.sparse),
     )
 
 
@@ -59,7 +62,7 @@ def test_chains_are_the_same_whoever_runs_them(spread, sentences, runtime, told)
     found = chains.ranked(PLAN, weights, replace(asked, share=shares.append, runtime=runtime))
     assert chains.names == alone.names
     assert shares == told
-    for field in fields(Ranked)[:-1]:
+    for field in fields(RankResult)[:-1]:
         assert np.array_equal(getattr(found, field.name), getattr(wanted, field.name)), field.name
     for ours, theirs in zip(found.traces, wanted.traces, strict=True):
         assert all(map(np.array_equal, ours, theirs))
