@@ -107,8 +107,8 @@ def with_features(
 
     Log-probabilities always become a feature, and the score does if a list has neither log-probabilities nor features,
     so that the system's own preference is not lost. Where some hypotheses lack a number (NaN, or an empty cell of a
-    table), `missing` and `marks` apply: see `fill_missing`. Features that a hypothesis of another format does not name are
-    0, and not missing.
+    table), `missing` and `marks` apply: see `fill_missing`. Features that a hypothesis of another format does not name
+    are 0, and not missing.
     """
     columns = dict(extra)
     if nbest.logprobs is not None and not np.isnan(nbest.logprobs).all():
