@@ -91,7 +91,7 @@ class Tuner(TuningMethod):
 
     @classmethod
     def evidence(cls) -> tuple[type[Evidence], ...]:
-        """The types of problems that the method takes."""
+        """Return the types of problems that the method takes."""
         return _annotated_evidence(cls)
 
     @classmethod

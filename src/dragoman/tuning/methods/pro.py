@@ -95,7 +95,7 @@ class Pro(Tuner):
             )
 
     def _lengthened(self, problem: Problem) -> NDArray[np.float64]:
-        """The candidates' statistics, with longer references if the metric is BLEU."""
+        """Return the candidates' statistics, with longer references if the metric is BLEU."""
         columns = problem.scorer.bleu_columns
         if columns is None or not self.longer_references:
             return problem.statistics
@@ -104,7 +104,7 @@ class Pro(Tuner):
         return statistics
 
     def _mean(self, start: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The mean of the prior."""
+        """Return the mean of the prior."""
         return start if self.prior == "previous" else np.zeros_like(start)
 
     def learnt(

@@ -76,7 +76,7 @@ class RiskForest(Annealer):
         return ExpectedGain(counts, scale * (counts.matches @ theta - counts.words), runtime=runtime)
 
     def _precisions(self, matches: Vector, totals: Vector) -> tuple[float, float]:
-        """The unigram precision, and by what factor precisions fall from order to order on average."""
+        """Return the unigram precision, and the mean factor between the precisions of successive orders."""
         precisions = np.maximum(matches, 1) / np.maximum(totals, 1)
         fall = (precisions[-1] / precisions[0]) ** (1 / max(1, len(precisions) - 1))
         return self.p or float(precisions[0]), self.r or float(fall)
