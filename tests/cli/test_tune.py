@@ -119,7 +119,7 @@ def test_a_learner_is_judged_on_held_out_text_and_can_be_killed(command, dragoma
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     result = dragoman(*learning(whole))
     assert result.code == 0, result.err
-    assert "of the held-out sentences are in the tuning set too" in result.err
+    assert "of the held-out sentences are also in the tuning set" in result.err
     events = [json.loads(line) for line in (whole / "events.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [event.get("updates") for event in events] == [3, 6, 9, None]
     assert events[-1]["stop"] == "9 updates are done"
