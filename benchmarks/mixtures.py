@@ -34,7 +34,7 @@ from dragoman.tuning.methods.pro import Pro
 from dragoman.tuning.methods.pro_mix import ProMix
 from dragoman.tuning.problems.evidence import Decoded, DecodedLists
 from dragoman.tuning.problems.mixtures import DecodedMixtures
-from dragoman.tuning.problems.ranges import weight_ranges
+from dragoman.tuning.problems.problem import weight_ranges
 from timing import TimeTable
 
 WORDS = 30_000

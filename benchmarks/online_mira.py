@@ -28,10 +28,10 @@ from dragoman.forest.kbest import kbest
 from dragoman.metrics.bleu import Bleu, BleuScorer
 from dragoman.model.bundle import Model
 from dragoman.search.translator import Translator
-from dragoman.tuning.methods.method import Lesson
+from dragoman.tuning.methods.method import TrainingSet
 from dragoman.tuning.methods.mira_online import MiraOnline
 from dragoman.tuning.problems.forest_counts import ReferenceWords
-from dragoman.tuning.problems.ranges import tuned_names
+from dragoman.tuning.problems.problem import tuned_names
 from timing import best_of
 
 BEAMS = (100, 20, 10, 5, 3, 1)
@@ -53,31 +53,31 @@ def main() -> None:
     references = Corpus.from_lines(list(read_lines(arguments.reference))[: arguments.lines])
     scorer = Bleu().scorer([references])
     translator = Translator.of(model)
-    lesson = Lesson(translator, lines, scorer, tuned_names(model.feature_names))
+    training_set = TrainingSet(translator, lines, scorer, tuned_names(model.feature_names))
     print(f"{len(lines)} lines, {len(references.sentences.values) / len(lines):.1f} words each\n")
     print("| | processor, s | clock on two threads, s |\n|---|---|---|")
     decoding = best_of(arguments.runs, lambda: list(translator.translate(lines)))
     both = translator.reweighted(model.weights, runtime=Runtime(threads=2))
     threaded = best_of(arguments.runs, lambda: list(both.translate(lines)))
     print(f"| decoding | {decoding.processor:.1f} | {threaded.clock:.1f} |")
-    learn_times("a pass of online MIRA", lesson, model.weights, arguments.runs)
+    learn_times("a pass of online MIRA", training_set, model.weights, arguments.runs)
     if arguments.sparse:
-        richer, start = with_sparse(lesson, every, arguments.sparse)
+        richer, start = with_sparse(training_set, every, arguments.sparse)
         learn_times(f"a pass with {len(start) - len(model.weights):,} sparse weights", richer, start, arguments.runs)
     rescoring_times(translator, lines[: arguments.rescored], scorer)
 
 
-def learn_times(name: str, lesson: Lesson, start: Weights, runs: int) -> None:
+def learn_times(name: str, training_set: TrainingSet, start: Weights, runs: int) -> None:
     method = MiraOnline(passes=1)
-    one = best_of(runs, lambda: list(method.learn(lesson, start)))
-    two = best_of(runs, lambda: list(method.learn(lesson, start, runtime=Runtime(threads=2))))
+    one = best_of(runs, lambda: list(method.learn(training_set, start)))
+    two = best_of(runs, lambda: list(method.learn(training_set, start, runtime=Runtime(threads=2))))
     assert dict(one.result[0].weights) == dict(two.result[0].weights)
     print(f"| {name} | {one.processor:.1f} | {two.clock:.1f} |")
 
 
-def with_sparse(lesson: Lesson, lines: list[str], count: int) -> tuple[Lesson, Weights]:
+def with_sparse(training_set: TrainingSet, lines: list[str], count: int) -> tuple[TrainingSet, Weights]:
     """The same with word pairs: small random weights for so many of those that occur in some lines."""
-    model = lesson.model.with_features([WordPair(source_words=0, target_words=0)])
+    model = training_set.model.with_features([WordPair(source_words=0, target_words=0)])
     translator = Translator.of(model)
 
     def sparse(names: object) -> dict[str, tuple[float, float]]:
@@ -91,7 +91,7 @@ def with_sparse(lesson: Lesson, lines: list[str], count: int) -> tuple[Lesson, W
             break
     rng = np.random.default_rng(1)
     start = model.weights.updated({name: float(rng.normal()) * 1e-3 for name in [*names][:count]})
-    return replace(lesson, translator=translator, sparse=sparse), start
+    return replace(training_set, translator=translator, sparse=sparse), start
 
 
 def rescoring_times(translator: Translator, lines: list[str], scorer: BleuScorer) -> None:

@@ -23,8 +23,7 @@ from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import read_references
 from dragoman.tuning import TUNERS
 from dragoman.tuning.problems.evidence import DecodedLists
-from dragoman.tuning.problems.problem import Evaluator, Problem
-from dragoman.tuning.problems.ranges import weight_ranges
+from dragoman.tuning.problems.problem import Evaluator, Problem, weight_ranges
 from dragoman.tuning.runs.rerank import first_weights
 from timing import best_of
 

@@ -17,21 +17,21 @@ from dragoman.features import FEATURES
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
 from dragoman.search.translator import Translator
-from dragoman.tuning.methods.method import Lesson
+from dragoman.tuning.methods.method import TrainingSet
 from dragoman.tuning.methods.risk_corpus import RiskCorpus
 from dragoman.tuning.methods.risk_sampling import RiskSampling
 from dragoman.tuning.methods.risk_sentence import RiskSentence
-from dragoman.tuning.problems.ranges import Ranges, tuned_names
+from dragoman.tuning.problems.problem import Ranges, tuned_names
 
 PROJECT = Path(__file__).resolve().parent.parent
 
 
-def seconds(learner: RiskSampling, lesson: Lesson, weights: Weights, runs: int) -> tuple[float, int]:
+def seconds(learner: RiskSampling, training_set: TrainingSet, weights: Weights, runs: int) -> tuple[float, int]:
     """Processor time of an update with its share of a checkpoint, best of several, and the number of weights then."""
     updates = learner.evaluate_every
     learner = replace(learner, start="given", annealing="none", updates=updates * runs)
     best, before = float("inf"), time.process_time()
-    for checkpoint in learner.learn(lesson, weights):
+    for checkpoint in learner.learn(training_set, weights):
         now = time.process_time()
         best, before, weights = min(best, now - before), now, checkpoint.weights
     return best / updates, len(weights)
@@ -49,7 +49,7 @@ def main() -> None:
     weights = model.read_weights(options.weights)
     lines = list(read_lines(options.data / f"multi30k/val.{options.source}.gz"))
     references = Corpus.from_lines(read_lines(options.data / "multi30k/val.en.gz"))
-    plain = Lesson(Translator.of(model), lines, Bleu().scorer([references]), tuned_names(model.feature_names))
+    plain = TrainingSet(Translator.of(model), lines, Bleu().scorer([references]), tuned_names(model.feature_names))
     names = ["phrase-length", "word-insertion", "word-deletion", "word-pair"]
     settings = {"word-pair": {"source_words": 0, "target_words": 0}}
     richer = model.with_features([FEATURES.get(name)(**settings.get(name, {})) for name in names])
@@ -64,9 +64,9 @@ def main() -> None:
     print("|---|---|---|---|")
     for learner in (RiskSentence(), RiskCorpus()):
         dense, _ = seconds(learner, plain, weights, options.runs)
-        lesson = replace(plain, translator=Translator.of(richer), sparse=sparse)
-        found, count = seconds(learner, lesson, weights, options.runs)
-        all_of_them, _ = seconds(learner, lesson, many, options.runs)
+        training_set = replace(plain, translator=Translator.of(richer), sparse=sparse)
+        found, count = seconds(learner, training_set, weights, options.runs)
+        all_of_them, _ = seconds(learner, training_set, many, options.runs)
         one = f"{found:.2f} s ({found / dense:.2f} times, {count:,} weights)"
         other = f"{all_of_them:.2f} s ({all_of_them / dense:.2f} times)"
         print(f"| {learner.name} | {dense:.2f} s | {one} | {other} |", flush=True)

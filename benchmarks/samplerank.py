@@ -23,9 +23,9 @@ from dragoman.metrics.metric import Metric
 from dragoman.metrics.ter import Ter
 from dragoman.model.bundle import Model
 from dragoman.search.phrase.translator import PhraseTranslator
-from dragoman.tuning.methods.method import Lesson
+from dragoman.tuning.methods.method import TrainingSet
 from dragoman.tuning.methods.samplerank.method import SampleRank
-from dragoman.tuning.problems.ranges import tuned_names
+from dragoman.tuning.problems.problem import tuned_names
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -49,21 +49,23 @@ class ManyFeatures(PairFeature):
         return FeatureRows(self._names, offsets, numbers.astype(np.int32), np.ones(len(numbers)))
 
 
-def lesson_of(model: Model, data: Path, source: str, target: str, metric: Metric) -> Lesson:
+def training_set_of(model: Model, data: Path, source: str, target: str, metric: Metric) -> TrainingSet:
     prepare = model.preparation()
     lines = list(prepare.source(read_lines(data / f"multi30k/val.{source}.gz")))
     references = Corpus.from_lines(prepare.source(read_lines(data / f"multi30k/val.{target}.gz")))
     sign = 1 if metric.higher_is_better else -1
-    return Lesson(
+    return TrainingSet(
         PhraseTranslator(model), lines, metric.scorer([references]), tuned_names(model.feature_names), sign=sign
     )
 
 
-def epoch_seconds(lesson: Lesson, method: SampleRank, threads: int, repeats: int = 2) -> float:
+def epoch_seconds(training_set: TrainingSet, method: SampleRank, threads: int, repeats: int = 2) -> float:
     """The seconds of the last of some epochs, best of several runs; the first has the options to collect."""
     best = float("inf")
     for _ in range(repeats):
-        learning = replace(method, epochs=2).learn(lesson, lesson.model.weights, runtime=Runtime(threads=threads))
+        learning = replace(method, epochs=2).learn(
+            training_set, training_set.model.weights, runtime=Runtime(threads=threads)
+        )
         next(learning)
         start = time.perf_counter()
         next(learning)
@@ -81,29 +83,29 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     model = Model.load(arguments.model)
-    lesson = lesson_of(model, arguments.data, arguments.source, arguments.target, Bleu())
+    training_set = training_set_of(model, arguments.data, arguments.source, arguments.target, Bleu())
     sparse = replace(
-        lesson,
-        translator=PhraseTranslator(lesson.model, features=[ManyFeatures(100_000)]),
+        training_set,
+        translator=PhraseTranslator(training_set.model, features=[ManyFeatures(100_000)]),
         sparse=lambda names: {n: (0, 0) for n in names if "sparse." in n},
     )
     method = SampleRank(neighbours="local", samples=arguments.steps, burn_in=arguments.steps)
     print("| | seconds an epoch | µs a step and thread |")
     print("|---|---|---|")
 
-    def row(name: str, lesson: Lesson, method: SampleRank) -> None:
-        seconds = epoch_seconds(lesson, method, arguments.threads)
-        steps = (method.samples + method.burn_in) * len(lesson)
+    def row(name: str, training_set: TrainingSet, method: SampleRank) -> None:
+        seconds = epoch_seconds(training_set, method, arguments.threads)
+        steps = (method.samples + method.burn_in) * len(training_set)
         print(f"| {name} | {seconds:.2f} | {1e6 * seconds * arguments.threads / steps:.1f} |", flush=True)
 
-    row(f"8 chains, {2 * arguments.steps} steps a sentence, {len(lesson):,} sentences", lesson, method)
+    row(f"8 chains, {2 * arguments.steps} steps a sentence, {len(training_set):,} sentences", training_set, method)
     for size in (8, 64, 512):
-        row(f"2 chains, batches of {size}", lesson, replace(method, chains=2, batch_size=size))
-    row("without burn-in", lesson, replace(method, burn_in=0))
+        row(f"2 chains, batches of {size}", training_set, replace(method, chains=2, batch_size=size))
+    row("without burn-in", training_set, replace(method, burn_in=0))
     row("100,000 sparse features", sparse, method)
-    row("Hildreth, 5 constraints", lesson, replace(method, update="hildreth"))
-    few = replace(lesson, lines=lesson.lines[:50])
-    ter = lesson_of(model, arguments.data, arguments.source, arguments.target, Ter())
+    row("Hildreth, 5 constraints", training_set, replace(method, update="hildreth"))
+    few = replace(training_set, lines=training_set.lines[:50])
+    ter = training_set_of(model, arguments.data, arguments.source, arguments.target, Ter())
     row("TER, 50 sentences, by Python", replace(ter, lines=few.lines), replace(method, samples=10, burn_in=10))
 
 

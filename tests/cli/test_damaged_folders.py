@@ -69,7 +69,7 @@ def test_damaged_evidence_is_named_and_the_run_goes_on_before_it(dragoman, tuned
     )
     refused = dragoman(*tuned[1], "--out", damaged, "--resume-from", 2)
     assert refused.code == 1
-    assert refused.error.endswith("cannot go on after iteration 2; expected at most --resume-from 1, or --restart")
+    assert refused.error.endswith("cannot resume after iteration 2; expected at most --resume-from 1, or --restart")
     done = dragoman(*tuned[1], "--out", damaged, "--resume-from", 1)
     assert done.code == 0, done.err
     assert told(damaged) == told(tuned[0])

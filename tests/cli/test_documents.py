@@ -126,7 +126,7 @@ def test_a_search_leaves_global_weights_alone(dragoman, richer, toy, tmp_path):
     assert found["length_ratio"] == found["lexical_consistency"] == 0
     fixed = [a for name in Model.load(richer).dense_features for a in ("--fix", name)]
     result = dragoman("tune", "--model", richer, *files, *fixed, "--method", "mert", "--out", tmp_path / "other")
-    assert result.error == "only weights of global features are not fixed, and no search can tune these"
+    assert result.error == "all weights are fixed but those of global features, which no search can tune"
 
 
 def test_a_feature_to_try(dragoman, weighted, model, text, tmp_path):

@@ -131,7 +131,7 @@ def test_shares_cannot_be_fixed_by_halves_nor_tuned_where_there_are_none(dragoma
     assert (result.code, result.error) == (2, why)
     result = dragoman(*tuning, "--model", model, "--out", tmp_path / "run")
     assert result.code == 2
-    assert result.error.startswith("the model has no mixed tables, whose shares pro-mix tunes; expected")
+    assert result.error.startswith("the model has no mixed tables, whose interpolation weights pro-mix tunes; expected")
     assert not (tmp_path / "run").exists()
 
 

@@ -133,7 +133,7 @@ def test_a_run_whose_texts_have_changed_is_refused_or_begun_anew(dragoman, comma
         places[changed].write_text(places[changed].read_text().replace(".", "!"))
     refused = dragoman(*tune)
     assert refused.code == 1
-    assert f"was begun when {changed} had another content; expected the same to go on, --restart" in refused.error
+    assert f"was begun when {changed} had another content; expected the same to resume, --restart" in refused.error
     before = Run(tmp_path / "run").options
     assert dragoman(*tune, "--restart").code == 0
     assert Run(tmp_path / "run").options["content"] != before["content"]

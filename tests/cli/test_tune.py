@@ -78,7 +78,7 @@ def test_references_that_are_too_large_to_look_for_have_surrogates(dragoman, mod
     assert result.code == 0, result.err
     first = json.loads((tmp_path / "run" / "events.jsonl").read_text(encoding="utf-8").splitlines()[0])
     assert 0 < first["reached"] < 30
-    assert result.warnings[0].startswith(f"{30 - first['reached']} of 30 references were not looked for")
+    assert result.warnings[0].startswith(f"{30 - first['reached']} of 30 references were not searched for")
 
 
 def test_bad_input(dragoman, model, dev, tmp_path):
@@ -119,7 +119,7 @@ def test_a_learner_is_judged_on_held_out_text_and_can_be_killed(command, dragoma
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     result = dragoman(*learning(whole))
     assert result.code == 0, result.err
-    assert "of the held-out sentences are in the tuning set too" in result.err
+    assert "of the held-out sentences are also in the tuning set" in result.err
     events = [json.loads(line) for line in (whole / "events.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [event.get("updates") for event in events] == [3, 6, 9, None]
     assert events[-1]["stop"] == "9 updates are done"

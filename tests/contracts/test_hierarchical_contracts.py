@@ -34,7 +34,7 @@ FEWER = {
 
 #: What cannot be, and why.
 REFUSED = {
-    "pro-mix": "the model has no mixed tables, whose shares pro-mix tunes",
+    "pro-mix": "the model has no mixed tables, whose interpolation weights pro-mix tunes",
 }
 
 

@@ -8,7 +8,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Tuner
-from dragoman.tuning.optimise.shares import FLOOR
+from dragoman.tuning.optimise.interpolation_weights import FLOOR
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.mixtures import MixtureProblem
 from dragoman.tuning.problems.problem import Problem
@@ -90,7 +90,7 @@ def test_shares_of_mixed_tables_are_tuned_with_the_weights(name):
     ]
     np.testing.assert_array_equal(*found)
     assert problem.objective(found[0]) > problem.objective(start)
-    shares = found[0][problem.mixtures[0].share_columns]
+    shares = found[0][problem.mixtures[0].interpolation_columns]
     np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-9)
     assert shares.min() >= FLOOR - 1e-12
     assert shares[:, 1].sum() < 0.8  # the second table is noise

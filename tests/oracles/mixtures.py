@@ -53,8 +53,8 @@ def random_mixture_problem(rng, tables, *, pairs=15, sentences=12, candidates=8,
         counts=csr_matrix(rng.binomial(2, 0.2, (size, pairs)).astype(float)),
         probabilities=probabilities * has,
         columns=np.array([place.get(f"tm.{s}", -1) for s in scores[0]]),
-        share_columns=np.array([[place.get(f"mix.tm.{s}.{t}", -1) for t in scores[1]] for s in scores[0]]),
-        shares=random_shares(rng, 2, tables),
+        interpolation_columns=np.array([[place.get(f"mix.tm.{s}.{t}", -1) for t in scores[1]] for s in scores[0]]),
+        interpolation_weights=random_shares(rng, 2, tables),
     )
     plain = random_problem(rng, sentences, candidates)
     statistics = plain.statistics[rng.integers(0, len(plain.statistics), size)]
@@ -74,7 +74,7 @@ def random_vector(rng, problem):
     """Weights at random and shares that sum to 1."""
     vector = rng.normal(size=len(problem.names))
     for mixture in problem.mixtures:
-        for row in mixture.share_columns:
+        for row in mixture.interpolation_columns:
             if (row >= 0).all():
                 vector[row] = rng.dirichlet(np.full(len(row), 5.0))
     return vector

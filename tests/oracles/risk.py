@@ -8,7 +8,7 @@ import numpy as np
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.tuning.problems.drawn import Drawn
+from dragoman.tuning.problems.sample_statistics import SampleStatistics
 
 WORDS = [f"w{i}" for i in range(8)]
 NAMES = ["a", "b", "c"]
@@ -72,7 +72,7 @@ class TinyCorpus:
         counts = np.concatenate([rng.multinomial(samples, row) for row in p])
         kept = np.flatnonzero(counts)
         bounds = np.searchsorted(kept, self.bounds)
-        return Drawn(
+        return SampleStatistics(
             bounds=bounds.astype(np.int64),
             counts=counts[kept],
             scores=self.features[kept] @ weights,

@@ -14,8 +14,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.metrics.bleu import Bleu
 from dragoman.tuning.problems.evidence import DecodedGraphs, DecodedLists
 from dragoman.tuning.problems.problem import Problem
-from dragoman.tuning.runs.loop import Loop, train
-from dragoman.tuning.runs.training import BatchTraining, Task
+from dragoman.tuning.runs.loop import BatchTraining, Loop, Task, train
 
 NAMES = ["adequacy", "length", "noise"]
 WORDS = [f"w{i}" for i in range(30)]

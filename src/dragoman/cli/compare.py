@@ -33,10 +33,9 @@ from dragoman.core.runtime import Runtime
 from dragoman.evaluation.statistics.comparison import Resampling, compare_systems
 from dragoman.evaluation.statistics.intervals import full_signature, measure
 from dragoman.evaluation.statistics.significance import Correction, draws_needed
-from dragoman.metrics.looks import metrics_for
 from dragoman.metrics.metric import Metric, Scorer
-from dragoman.metrics.preparation import Tokenisation
-from dragoman.metrics.references import read_references
+from dragoman.metrics.references import Tokenisation, read_references
+from dragoman.metrics.tokeniser_choice import metrics_for
 
 
 def register(app: typer.Typer) -> None:

@@ -18,7 +18,7 @@ from dragoman.forest.hope import FEAR, Objective, hope
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import ReferencedText
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.tuning.problems.hope_fear import OBJECTIVES, HypothesisFinder, Wanted, oracle_lists
+from dragoman.tuning.problems.hope_fear import OBJECTIVES, HypothesisFinder, HypothesisSettings, oracle_lists
 
 
 def register(app: typer.Typer) -> None:
@@ -68,7 +68,7 @@ def register(app: typer.Typer) -> None:
             text.lines,
             chosen.scorer(text.references),
             1 if chosen.higher_is_better else -1,
-            Wanted(best=nbest, hope=nbest, fear=nbest, beam=max(10, nbest)),
+            HypothesisSettings(best=nbest, hope=nbest, fear=nbest, beam=max(10, nbest)),
         )
         lists = oracle_lists(finder, line - 1, translator.weights, nbest, objectives)
         if out is not None:

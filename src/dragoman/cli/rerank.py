@@ -44,8 +44,7 @@ from dragoman.metrics.references import read_references, reference_files
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.problems.evidence import DecodedLists
-from dragoman.tuning.problems.problem import Problem
-from dragoman.tuning.problems.ranges import weight_ranges
+from dragoman.tuning.problems.problem import Problem, weight_ranges
 from dragoman.tuning.runs.rerank import (
     MARK,
     choices,

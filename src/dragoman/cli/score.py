@@ -21,10 +21,9 @@ from dragoman.evaluation.statistics.comparison import Resampling
 from dragoman.evaluation.statistics.intervals import Measured, full_signature, measure
 from dragoman.metrics import METRICS
 from dragoman.metrics.combined import tokenises
-from dragoman.metrics.looks import metrics_for, mismatch
 from dragoman.metrics.metric import Metric
-from dragoman.metrics.preparation import Tokenisation
-from dragoman.metrics.references import read_references
+from dragoman.metrics.references import Tokenisation, read_references
+from dragoman.metrics.tokeniser_choice import metrics_for, mismatch
 from dragoman.model.bundle import Model
 from dragoman.text.preparation import TextPreparation
 

@@ -27,7 +27,7 @@ from dragoman.metrics.chrf import Chrf
 from dragoman.metrics.combined import Combined
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.precomputed import Precomputed
-from dragoman.metrics.preparation import tokenise
+from dragoman.metrics.references import tokenise
 
 #: The expected gain of each hypothesis; all gains, sentence by sentence, hypothesis by hypothesis (or nothing).
 Gains = tuple[NDArray[np.float64], NDArray[np.float32]]

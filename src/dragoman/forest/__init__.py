@@ -1,1 +1,1 @@
-"""Algorithms on a hypergraph: sums and maxima over its derivations, lists and draws of them, n-grams, pruning."""
+"""Algorithms on hypergraphs: sums and maxima over derivations, k-best lists, samples, n-grams, pruning."""

@@ -1,4 +1,4 @@
-"""Many hypergraphs as one, so that a kernel can take them all at once."""
+"""Many hypergraphs joined into one, for kernels that take them all at once."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _MOST = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Hypergraph `i` is the nodes `nodes[i]` to `nodes[i + 1]` of `joined`, and its root there is `roots[i]`.
+    """Joined hypergraphs: `i` has the nodes `nodes[i]` to `nodes[i + 1]` of `joined`, and the root `roots[i]` there.
 
-    Edges, templates and features stand one after the other in the same way; all words are of one vocabulary. The root
-    of `joined` means nothing.
+    Edges, templates and features follow one another in the same way; all words have one vocabulary. The root of
+    `joined` has no meaning.
     """
 
     joined: Hypergraph
@@ -33,7 +33,7 @@ class Batch:
 
     @classmethod
     def of(cls, graphs: Sequence[Hypergraph]) -> Batch:
-        """Join hypergraphs; features are kept if all of them have some."""
+        """Join hypergraphs; features are kept if all of them have features."""
         if not graphs:
             raise UsageError("there are no hypergraphs")
         vocab, maps = common_vocab([graph.vocab for graph in graphs])
@@ -66,7 +66,7 @@ class Batch:
         return len(self.roots)
 
     def graphs(self) -> list[Hypergraph]:
-        """The hypergraphs one by one again, each with the templates that it uses."""
+        """Return the single hypergraphs, each with the templates that it uses."""
         return [self._graph(i) for i in range(len(self))]
 
     def _graph(self, i: int) -> Hypergraph:
@@ -98,12 +98,12 @@ def _shifted(numbers: NDArray[np.int32], by: int) -> NDArray[np.int32]:
 
 
 def _renamed(templates: Ragged[np.int32], ids: NDArray[np.int32]) -> Ragged[np.int32]:
-    """The templates with words of another vocabulary; marks of tails (-1 and -2) stay."""
+    """Return the templates with words of another vocabulary; marks of tails (-1 and -2) stay."""
     return Ragged(np.append(ids, np.array([-2, -1], np.int32))[templates.values], templates.offsets)
 
 
 def structure(graph: Hypergraph, scores: NDArray[np.float64] | None = None) -> kernels.Forest:
-    """What every algorithm needs: the edges of each node, their tails and their scores, or others."""
+    """Return the structure for kernels: the edges of each node, their tails and their scores, or other scores."""
     return kernels.Forest(
         first_edge=np.ascontiguousarray(graph.first_edge, np.int64),
         tails=np.ascontiguousarray(graph.tails, np.int32),
@@ -112,17 +112,17 @@ def structure(graph: Hypergraph, scores: NDArray[np.float64] | None = None) -> k
 
 
 def texts(graph: Hypergraph) -> kernels.Templates:
-    """What algorithms on strings need besides: what each edge writes."""
-    return kernels.Templates(
-        ids=np.ascontiguousarray(graph.template_ids, np.int32), rows=contiguous(graph.templates).for_kernels()
+    """Return the templates for kernels: the symbols that each edge writes."""
+    return kernels.Templates(ids=np.ascontiguousarray(graph.template_ids, np.int32), rows=rows_of(graph.templates))
+
+
+def rows_of(rows: Ragged[np.int32]) -> kernels.Rows:
+    """Return rows as kernels take them, whatever the layout of their arrays."""
+    return kernels.Rows(
+        values=np.ascontiguousarray(rows.values, np.int32), offsets=np.ascontiguousarray(rows.offsets, np.int64)
     )
 
 
-def contiguous(rows: Ragged[np.int32]) -> Ragged[np.int32]:
-    """The same rows in arrays that kernels can take."""
-    return Ragged(np.ascontiguousarray(rows.values, np.int32), np.ascontiguousarray(rows.offsets, np.int64))
-
-
 def no_derivation() -> DataError:
-    """The error of asking for something that only a hypergraph with derivations has."""
+    """Return the error for hypergraphs without derivations."""
     return DataError("the hypergraph has no derivation")

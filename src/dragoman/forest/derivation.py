@@ -1,4 +1,4 @@
-"""Derivations of a hypergraph: the best, drawn at random, spelled out, with features, segmentation, probability.
+"""Derivations of a hypergraph: the best, random samples, strings, features, segmentations, probabilities.
 
 Many derivations at once are the rows of a `Ragged[np.int32]`; the functions here take thousands of them.
 """
@@ -29,29 +29,29 @@ class Derivation:
     score: float
 
     def as_row(self) -> Ragged[np.int32]:
-        """Return the one derivation as the functions on many take it."""
+        """Return the derivation as one row, as functions on many derivations take it."""
         return Ragged(self.edges, np.array([0, len(self.edges)]))
 
 
 def yields(graph: Hypergraph, derivations: Ragged[np.int32]) -> Ragged[np.int32]:
-    """The words that each derivation writes."""
+    """Return the words that each derivation writes."""
     words, offsets = kernels.forest_yields(structure(graph), texts(graph), derivations.for_kernels())
     return Ragged(words, offsets)
 
 
 def segmentations(graph: Hypergraph, derivations: Ragged[np.int32]) -> Ragged[np.int32]:
-    """How each derivation covers source and target: a matrix for each, a row for each edge that writes words.
+    """Return the segmentation of each derivation: a matrix with a row for each edge that writes words.
 
-    The columns are source begin and end, target begin and end, and rows are in target order. What tails write inside
-    the span of an edge is part of its row, so that a rule with all that fills its holes is one; edges that only join
-    their tails, as glue does, have none.
+    The columns are source begin and end, target begin and end, and rows are in target order. Words of tails inside the
+    span of an edge are part of its row, so that a rule with all that fills its holes is one row; edges that only join
+    their tails, as glue rules do, have none.
     """
     edges, offsets = kernels.forest_ranges(structure(graph), texts(graph), graph.spans, derivations.for_kernels())
     return Ragged(np.hstack([graph.spans[edges[:, 0]], edges[:, 1:]]), offsets)
 
 
 def derivation_scores(graph: Hypergraph, derivations: Ragged[np.int32]) -> NDArray[np.float64]:
-    """The score of each derivation."""
+    """Return the score of each derivation."""
     _check_edges(graph, derivations)
     rows = np.repeat(np.arange(len(derivations)), derivations.lengths)
     sums = np.bincount(rows, graph.scores[derivations.values], minlength=len(derivations))
@@ -59,7 +59,7 @@ def derivation_scores(graph: Hypergraph, derivations: Ragged[np.int32]) -> NDArr
 
 
 def derivation_features(graph: Hypergraph, derivations: Ragged[np.int32]) -> FeatureRows:
-    """The features of each derivation: the sums over its edges, each feature once, in the order of names."""
+    """Return the features of each derivation: sums over its edges, each feature once, in the order of names."""
     rows = graph.features
     if rows is None:
         raise UsageError("this hypergraph was made without features")
@@ -90,9 +90,9 @@ def sample(
 ) -> Ragged[np.int32]:
     """Draw n independent derivations of the root, each with probability exp(score) / Z.
 
-    From the root down, an edge is drawn for each node in proportion to its inside score. Draw i has a stream of random
-    numbers (SplitMix64) of its own, begun from the seed and i: the first draws are the same for any larger n, and for
-    any number of threads. `rng` is the seed, or a generator from which one is taken.
+    From the root down, an edge is drawn for each node in proportion to its inside score. Draw i has its own stream of
+    random numbers (SplitMix64), seeded by the seed and i: the first draws are the same for any larger n, and for any
+    number of threads. `rng` is the seed, or a generator that draws one.
     """
     if n < 0:
         raise UsageError(f"{n} samples were asked for; expected 0 or more")
@@ -109,12 +109,12 @@ def sample(
 
 
 def derivation_log_probabilities(graph: Hypergraph, derivations: Ragged[np.int32]) -> NDArray[np.float64]:
-    """The log-probability of each derivation of the root: its score less log Z."""
+    """Return the log-probability of each derivation of the root: its score less log Z."""
     return derivation_scores(graph, derivations) - _total(graph)
 
 
 def translation_log_probability(graph: Hypergraph, words: Sequence[int] | NDArray[np.int32]) -> float:
-    """The log-probability that the translation is these words, over all derivations; -inf if it has none of them.
+    """Return the log-probability of a translation, over all its derivations; -inf if it has none.
 
     The hypergraph is intersected with the string: one item for each node and range of the string that it can write.
     """

@@ -26,8 +26,7 @@ Vector = NDArray[np.float64]
 class Envelope:
     """Derivation `i` scores `intercepts[i] + t * slopes[i]`, and is the best one from `breaks[i - 1]` to `breaks[i]`.
 
-    Slopes rise; the first and the last segment have no end. Among equal derivations the one with the lowest edges
-    is there.
+    Slopes rise; the first and the last segment have no end. Of equal derivations the one with the lowest edges is kept.
     """
 
     intercepts: Vector
@@ -39,7 +38,7 @@ class Envelope:
 
     @property
     def breaks(self) -> Vector:
-        """Where the best derivation changes."""
+        """The values of t at which the best derivation changes."""
         return -np.diff(self.intercepts) / np.diff(self.slopes) + 0.0
 
 
@@ -51,7 +50,7 @@ class Envelopes(Envelope):
 
 
 def envelope(graph: Hypergraph, intercepts: Vector, slopes: Vector) -> Envelope:
-    """The upper envelope of all derivations of the root, given the two numbers of each edge."""
+    """Return the upper envelope of all derivations of the root, given intercept and slope of each edge."""
     batch = Batch(graph, np.array([0, graph.nodes]), np.array([graph.root]))
     found = envelopes(batch, intercepts, slopes)
     if len(found) == 0:
@@ -60,7 +59,7 @@ def envelope(graph: Hypergraph, intercepts: Vector, slopes: Vector) -> Envelope:
 
 
 def envelopes(batch: Batch, intercepts: Vector, slopes: Vector, *, runtime: Runtime = Runtime()) -> Envelopes:
-    """The upper envelope of each hypergraph; one without derivations has no segments."""
+    """Return the upper envelope of each hypergraph; one without derivations has no segments."""
     graph = batch.joined
     if len(intercepts) != graph.edges or len(slopes) != graph.edges:
         raise UsageError(f"there are {len(intercepts)} intercepts and {len(slopes)} slopes for {graph.edges} edges")

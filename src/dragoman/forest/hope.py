@@ -1,12 +1,12 @@
 """Hope and fear: the derivations of a hypergraph that are best by model score and BLEU together.
 
 Chiang, Marton & Resnik, "Online Large-Margin Training of Syntactic and Structural Translation Features", 2008, section
-2.4. BLEU is that of a document to which the sentence is added,
+2.4. BLEU is the score of a document to which the sentence is added,
 
     B(e) = (size(O) + size(f)) · BLEU(O + c(e))                                        (equation 8)
 
-with counts c of words, n-grams, and n-grams that a reference has, as often as they occur: BLEU counts an n-gram no more
-often than one reference has it, which no edge can know.
+with counts c of words, n-grams, and n-grams that a reference has, not clipped: BLEU counts an n-gram at most as often
+as one reference has it, which is no sum over edges.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
-from dragoman.forest.batch import contiguous, structure, texts
+from dragoman.forest.batch import rows_of, structure, texts
 
 #: The longest n-grams that the kernel counts.
 HIGHEST_ORDER = 16
 
-#: Larger counts of a document make no sense, and their products no numbers.
+#: Largest count of a document; products of larger ones would overflow.
 LARGEST_COUNT = 1e15
 
-#: Strings of a node that are remembered, if nobody says how many.
+#: Default number of strings kept per node.
 BEAM = 10
 
 
 class Objective(NamedTuple):
-    """What a derivation is wanted for: `score` times the model's score plus `gain` times B."""
+    """An objective of derivations: `score` times the model's score plus `gain` times B."""
 
     score: float
     gain: float
 
     def with_gain(self, scale: float) -> Objective:
-        """The same, with B so many times."""
+        """Return the objective with B multiplied by `scale`."""
         return Objective(self.score, scale * self.gain)
 
 
-#: Scored high by the model and yet bad: what equation 11 tends to for large mu.
+#: High model score and low B: the limit of equation 11 for large mu.
 FEAR = Objective(1.0, -1.0)
 
 
 def hope(mu: float = 0.5) -> Objective:
-    """Equation 11: (1 - mu) · B + mu · score. With 0, only BLEU counts, with 1 only the model.
+    """Return equation 11: (1 - mu) · B + mu · score. With 0, only BLEU counts, with 1 only the model.
 
     >>> hope(0.25)
     Objective(score=0.25, gain=0.75)
@@ -61,12 +61,12 @@ def hope(mu: float = 0.5) -> Objective:
 
 @dataclass(frozen=True, eq=False)
 class InDocument:
-    """What B of a sentence's derivations depends on: its references, its length, and a document.
+    """The context of B of a sentence's derivations: its references, its length, and a document.
 
-    `references` are words by numbers of their own, `word_ids` gives for each word of the hypergraph's vocabulary its
+    `references` are words by their own numbers, `word_ids` gives for each word of the hypergraph's vocabulary its
     number among these (negative for words that no reference has). `document` has matches of each order up to `order`,
-    n-grams of each order, words, words of references, and size. The sentence has `source_words`, and `reference_words`
-    are what its translations should have.
+    n-grams of each order, words, words of references, and size. The sentence has `source_words`, and
+    `reference_words` is the reference length.
     """
 
     references: Ragged[np.int32]
@@ -81,7 +81,7 @@ class InDocument:
         return (len(self.document) - 3) // 2
 
     def check(self, graph: Hypergraph) -> None:
-        """Refuse what does not fit together; kernels trust it."""
+        """Refuse inconsistent values, which kernels do not check."""
         if not 1 <= self.order <= HIGHEST_ORDER or len(self.document) != 2 * self.order + 3:
             raise UsageError(
                 f"the document has {len(self.document)} numbers; expected two for each order from 1 to at most "
@@ -96,9 +96,9 @@ class InDocument:
 
 @dataclass(frozen=True, eq=False)
 class Rescored:
-    """Derivations (edges in pre-order) of different strings, best first, and what they were chosen for.
+    """Derivations (edges in pre-order) of different strings, best first, with their scores.
 
-    `scores` are the model's, `values` those of the objective, and `counts` has words and matches of each order.
+    `scores` are the model's, `values` the objective's, and `counts` has words and matches of each order.
     """
 
     derivations: Ragged[np.int32]
@@ -121,15 +121,15 @@ def rescore(
 ) -> list[Rescored]:
     """Return for each objective the k best strings, each with its best derivation, or as many as there are.
 
-    Goes bottom-up through the hypergraph, as a decoder with a language model does: what counts of a partial string is
-    what it begins and ends with, as far as that is in a reference, and its counts so far. A node keeps the `beam` best
+    Goes bottom-up through the hypergraph, as a decoder with a language model does: the state of a partial string is
+    its beginning and end, as far as a reference has them, and its counts so far. A node keeps the `beam` best
     strings by the objective, where B is taken as if the node's source words were the whole sentence, with that share of
     the reference's length. That is an approximation, because B is no sum over edges: a string that is not among the
     best of its node may be part of the best of all. With a beam as large as the number of strings nothing is missed.
 
-    If it is known that k strings or more have at least some score, that is the `floor`: edges are left out then whose
-    best derivation scores so much less that no gain could make up for it. The less gains count, the more edges that is.
-    Cost: for each node about `beam` times the logarithm of its edges, and a look at each edge.
+    `floor` is a score that at least k strings are known to have: edges whose best derivation scores too much less for
+    any gain to make up for are left out. The less gains count, the more edges that are. Cost: for each node about
+    `beam` times the logarithm of its edges, and a visit of each edge.
     """
     if k < 1 or beam < 1:
         raise UsageError(f"k is {k} and the beam {beam}; expected at least 1")
@@ -138,14 +138,14 @@ def rescore(
     sentence.check(graph)
     wanted = np.array([*objectives], np.float64).reshape(-1, 2)
     if not np.isfinite(wanted).all():
-        raise UsageError("an objective weighs model score or BLEU by what is not a finite number")
+        raise UsageError("an objective weights the model score or BLEU by a number that is not finite")
     edges, offsets, lists, scores, values, counts = kernels.forest_rescore(
         structure(graph),
         texts(graph),
         root=graph.root,
         spans=np.ascontiguousarray(graph.spans, np.int32),
         sentence=kernels.InDocument(
-            references=contiguous(sentence.references).for_kernels(),
+            references=rows_of(sentence.references),
             word_ids=np.ascontiguousarray(sentence.word_ids, np.int32),
             document=np.ascontiguousarray(sentence.document, np.float64),
             source_words=sentence.source_words,

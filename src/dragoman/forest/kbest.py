@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,6 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import common_vocab
 from dragoman.forest.batch import structure, texts
-from dragoman.forest.derivation import segmentations, yields
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class KBest:
     scores: NDArray[np.float64]
 
     def __len__(self) -> int:
-        return len(self.derivations)
+        return len(self.scores)
 
 
 def kbest(graph: Hypergraph, k: int, *, distinct: bool = False, max_derivations: int = 1_000_000) -> KBest:
@@ -36,14 +36,20 @@ def kbest(graph: Hypergraph, k: int, *, distinct: bool = False, max_derivations:
 
     With `distinct`, they are the best derivations of the k best different strings. Strings are then told apart at every
     node, because a derivation with a worse way to write the same string below it cannot be the best of any string.
-    That looks at more candidates than it returns; after `max_derivations` of them, over all nodes, it returns
-    what it has, which is still the beginning of the whole list.
+    That visits more candidates than it returns; after `max_derivations` of them, over all nodes, it returns the list so
+    far, which is still the beginning of the whole list.
     """
+    return _kbest(structure(graph), texts(graph), graph.root, k, distinct, max_derivations)
+
+
+def _kbest(
+    forest: kernels.Forest, templates: kernels.Templates, root: int, k: int, distinct: bool, max_derivations: int
+) -> KBest:
     if k < 1 or max_derivations < 1:
         raise UsageError(f"k is {k} and max_derivations {max_derivations}; expected at least 1")
     budget = max_derivations if distinct else np.iinfo(np.int64).max
     edges, offsets, scores = kernels.forest_kbest(
-        structure(graph), texts(graph), root=graph.root, k=k, distinct=distinct, max_derivations=int(budget)
+        forest, templates, root=root, k=k, distinct=distinct, max_derivations=int(budget)
     )
     return KBest(Ragged(edges, offsets), scores)
 
@@ -56,7 +62,7 @@ def kbest_many(
     max_derivations: int = 1_000_000,
     runtime: Runtime = Runtime(),
 ) -> list[KBest]:
-    """Return the k best of each hypergraph; `max_derivations` is for each of them."""
+    """Return the k best derivations of each hypergraph; `max_derivations` is for each of them."""
 
     def find(graph: Hypergraph, _: Runtime) -> KBest:
         return kbest(graph, k, distinct=distinct, max_derivations=max_derivations)
@@ -64,8 +70,18 @@ def kbest_many(
     return list(runtime.here().map(find, graphs, window=len(graphs)))
 
 
-#: Gives the features of some edges of each hypergraph, all in one: those of the first, then those of the second, ...
+#: Returns the features of some edges of each hypergraph as one: those of the first, then those of the second, ...
 EdgeFeatures = Callable[[Sequence[NDArray[np.integer]]], FeatureRows]
+
+
+class _Hypotheses(NamedTuple):
+    """The hypotheses of one hypergraph: the edges that they use, each as a row of these, their scores and texts."""
+
+    edges: NDArray[np.integer]
+    rows: Ragged[np.int32]
+    scores: NDArray[np.float64]
+    words: Ragged[np.int32]
+    segmentations: Ragged[np.int32]
 
 
 def nbest(
@@ -79,38 +95,51 @@ def nbest(
 ) -> NBest:
     """Return the k best hypotheses of each hypergraph, with features and segmentations.
 
-    The options are those of `kbest`. A hypergraph without derivations has an empty list. `features` are asked for the
-    edges of these hypotheses only, a small part of all; by default they are those that the hypergraphs have.
+    The options are the same as for `kbest`. A hypergraph without derivations has an empty list. `features` computes the
+    features of the edges of these hypotheses only, a small part of all; by default the hypergraphs' own are taken.
     """
-    lists = kbest_many(graphs, k, distinct=distinct, max_derivations=max_derivations, runtime=runtime)
+
+    def find(graph: Hypergraph, _: Runtime) -> _Hypotheses:
+        forest, templates = structure(graph), texts(graph)
+        best = _kbest(forest, templates, graph.root, k, distinct, max_derivations)
+        derivations = best.derivations
+        found = kernels.Rows(values=derivations.values, offsets=derivations.offsets)
+        covered, offsets = kernels.forest_ranges(forest, templates, graph.spans, found)
+        used, numbers = np.unique(derivations.values, return_inverse=True)
+        return _Hypotheses(
+            edges=used,
+            rows=Ragged(numbers.astype(np.int32), derivations.offsets),
+            scores=best.scores,
+            words=Ragged(*kernels.forest_yields(forest, templates, found)),
+            segmentations=Ragged(np.hstack([graph.spans[covered[:, 0]], covered[:, 1:]]), offsets),
+        )
+
+    lists = list(runtime.here().map(find, graphs, window=len(graphs)))
     vocab, maps = common_vocab([graph.vocab for graph in graphs])
-    pairs = list(zip(graphs, lists, strict=True))
-    words = [yields(graph, found.derivations) for graph, found in pairs]
-    edges: list[NDArray[np.integer]] = []
-    rows: list[Ragged[np.int32]] = [_NO_ROWS]
-    first = 0
-    for found in lists:
-        used, numbers = np.unique(found.derivations.values, return_inverse=True)
-        edges.append(used)
-        rows.append(Ragged((numbers + first).astype(np.int32), found.derivations.offsets))
-        first += len(used)
+    edges = [each.edges for each in lists]
+    first = np.cumsum([0, *map(len, edges)])
+    rows = [
+        Ragged((each.rows.values + n).astype(np.int32), each.rows.offsets)
+        for each, n in zip(lists, first, strict=False)
+    ]
     of_edges = _own(graphs, edges) if features is None else features(edges)
     return NBest(
         vocab=vocab,
-        sentences=np.cumsum([0, *map(len, lists)], dtype=np.int64),
+        sentences=np.cumsum([0, *(len(each.scores) for each in lists)], dtype=np.int64),
         hypotheses=Ragged.concatenate(
-            [_NO_ROWS, *(Ragged(ids[row.values], row.offsets) for ids, row in zip(maps, words, strict=True))]
+            [
+                _NO_ROWS,
+                *(Ragged(ids[each.words.values], each.words.offsets) for ids, each in zip(maps, lists, strict=True)),
+            ]
         ),
-        scores=np.concatenate([np.empty(0), *(found.scores for found in lists)]),
-        features=of_edges.sum_over(Ragged.concatenate(rows)),
-        segmentations=Ragged.concatenate(
-            [segmentations(graph, found.derivations) for graph, found in pairs] or [_NO_ROWS]
-        ),
+        scores=np.concatenate([np.empty(0), *(each.scores for each in lists)]),
+        features=of_edges.sum_over(Ragged.concatenate([_NO_ROWS, *rows])),
+        segmentations=Ragged.concatenate([each.segmentations for each in lists] or [_NO_ROWS]),
     )
 
 
 def _own(graphs: Sequence[Hypergraph], edges: Sequence[NDArray[np.integer]]) -> FeatureRows:
-    """The features that hypergraphs have; none where they have none."""
+    """Return the hypergraphs' own features of some edges; none where they have none."""
     return FeatureRows.concatenate(
         [
             graph.features.take(used) if graph.features else FeatureRows.zeros(len(used))

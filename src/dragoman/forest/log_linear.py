@@ -33,12 +33,12 @@ class LogLinear:
 
     @classmethod
     def of(cls, batch: Batch) -> LogLinear:
-        """Take the hypergraphs of a batch as they are."""
+        """Take the hypergraphs of a batch without changes."""
         return cls._joined(batch, batch, np.arange(batch.joined.edges, dtype=np.int32))
 
     @classmethod
     def of_splits(cls, batch: Batch, splits: Sequence[SplitHypergraph]) -> LogLinear:
-        """Take what the hypergraphs of a batch were split to; edges are those of the splits, one after the other.
+        """Take the splits of the hypergraphs of a batch; their edges follow one another.
 
         Features are those of the batch: they are not copied for each edge that a split made of one.
         """
@@ -67,7 +67,7 @@ class LogLinear:
         return self.graphs
 
     def at(self, weights: Vector, *, runtime: Runtime = Runtime()) -> Derivations:
-        """The distribution over the derivations of each hypergraph under some weights."""
+        """Return the distribution over the derivations of each hypergraph under some weights."""
         if len(weights) != self.features:
             raise UsageError(f"there are {len(weights)} weights for {self.features} features")
         weights = np.ascontiguousarray(weights, np.float64)
@@ -85,14 +85,14 @@ class Derivations:
     runtime: Runtime
 
     def expected_sums(self, columns: Vector) -> Vector:
-        """For each hypergraph (row) the expected sum over a derivation's edges of each column."""
+        """Return for each hypergraph (row) the expected sum over a derivation's edges of each column."""
         if columns.ndim != 2 or len(columns) != self.forests.edges:
             raise UsageError(f"there are columns of shape {columns.shape} for {self.forests.edges} edges")
         columns = np.ascontiguousarray(columns, np.float64)
         return kernels.forest_expected_sums(self.forests.arrays, self.log_shares, columns, self.runtime.threads)
 
     def expected_gains(self, gains: Vector, temperature: float = 0.0) -> tuple[Vector, Vector]:
-        """For each hypergraph E[Σ gains of edges] + temperature · entropy, and the gradient of the sum of all.
+        """Return E[Σ gains of edges] + temperature · entropy of each hypergraph, and the gradient of their sum.
 
         The gradient is the covariance of gain - temperature · ln p with the features.
         """
@@ -105,7 +105,7 @@ class Derivations:
         )
 
     def expected_features(self, factors: Vector) -> Vector:
-        """The sum over hypergraphs of factor · expected features: the gradient of that of factor · log Z."""
+        """Return the sum over hypergraphs of factor · expected features: the gradient of Σ factor · log Z."""
         if len(factors) != len(self.forests):
             raise UsageError(f"there are {len(factors)} factors for {len(self.forests)} hypergraphs")
         factors = np.ascontiguousarray(factors, np.float64)

@@ -24,7 +24,7 @@ from dragoman.forest.inside_outside import edge_posteriors, log_partition
 
 @dataclass(frozen=True, eq=False)
 class NGramExpectations:
-    """N-grams of all orders up to some order, in the order in which they are met, and a value for each."""
+    """N-grams of all orders up to a maximum, in order of first occurrence, with a value for each."""
 
     ngrams: Ragged[np.int32]
     values: NDArray[np.float64]
@@ -49,7 +49,7 @@ class SplitHypergraph:
     occurrences: Ragged[np.int32]
 
     def edge_sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """For each edge the sum over the n-grams that it completes of values that n-grams have."""
+        """Return for each edge the sum of the values of the n-grams that it completes."""
         edge = np.repeat(np.arange(self.graph.edges), self.occurrences.lengths)
         sums = np.bincount(edge, values[self.occurrences.values], minlength=self.graph.edges)
         return sums.astype(np.float64, copy=False)
@@ -80,19 +80,19 @@ def split_by_context(graph: Hypergraph, order: int = 4, max_edges: int = 20_000_
 
 
 def expected_counts(graph: Hypergraph, order: int = 4) -> NGramExpectations:
-    """For each n-gram up to the given order how often it is expected in the translation."""
+    """Return the expected count of each n-gram, up to the given order, in the translation."""
     return split_counts(split_by_context(replace(graph, features=None), order))
 
 
 def split_counts(split: SplitHypergraph) -> NGramExpectations:
-    """The expected counts, of a hypergraph that is split already."""
+    """Return the expected counts of a hypergraph that is already split."""
     weights = np.repeat(edge_posteriors(split.graph), split.occurrences.lengths)
     counts = np.bincount(split.occurrences.values, weights, minlength=len(split.ngrams))
     return NGramExpectations(split.ngrams, counts.astype(np.float64, copy=False))
 
 
 def posteriors(graph: Hypergraph, order: int = 4, *, runtime: Runtime = Runtime()) -> NGramExpectations:
-    """For each n-gram up to the given order the probability that the translation has it at least once, exactly.
+    """Return the exact probability that the translation has each n-gram, up to the given order, at least once.
 
     Given a node of the split hypergraph, a derivation has the n-gram with probability
     sum over e of p(e | node) * (1 if e completes the n-gram, else 1 - (1 - a)(1 - b)), with a and b those of e's tails;
@@ -103,7 +103,7 @@ def posteriors(graph: Hypergraph, order: int = 4, *, runtime: Runtime = Runtime(
 
 
 def split_posteriors(split: SplitHypergraph, *, runtime: Runtime = Runtime()) -> NGramExpectations:
-    """The same, of a hypergraph that is split already."""
+    """Return the n-gram posteriors of a hypergraph that is already split."""
     if not np.isfinite(log_partition(split.graph)):
         raise no_derivation()
     with runtime.stage("n-gram posteriors") as share:

@@ -20,7 +20,7 @@ from dragoman.forest.prune import trim
 def union(graphs: Sequence[Hypergraph]) -> Hypergraph:
     """Join hypergraphs of one sentence under a new root, with an edge from each old root that scores 0.
 
-    A derivation that several of them have is there as often.
+    A derivation that several of them have occurs several times.
     """
     if len(graphs) == 1:
         return graphs[0]
@@ -54,12 +54,12 @@ def intersection(graph: Hypergraph, words: Sequence[int] | NDArray[np.int32]) ->
 
 
 def merge(graphs: Sequence[Hypergraph]) -> Hypergraph:
-    """Return the derivations of hypergraphs of one sentence, each once, in as many nodes as are needed.
+    """Return the derivations of hypergraphs of one sentence, each once, in as few nodes as possible.
 
-    They must come from searches of the same space, in which an edge's tails, what it writes and covers, and its
-    features say what state its head is: then nodes that the same derivation leads to are the same state, whatever the
-    search kept besides, and become one. A derivation may now begin as in one hypergraph and go on as in another: it is
-    one of the space, too. What is in no derivation is left out.
+    They must come from searches of the same space, in which an edge's tails, template, span and features determine the
+    state of its head: then nodes with a common derivation are the same state, and become one. A derivation may then
+    begin as in one hypergraph and continue as in another: it is in the space, too. Nodes and edges in no derivation
+    are left out.
 
     The closure of equal nodes takes one or two passes over the edges in practice.
     """
@@ -73,7 +73,7 @@ def merge(graphs: Sequence[Hypergraph]) -> Hypergraph:
     try:
         first_edge, tails, edges, root = kernels.forest_merge(structure(joined), labels, batch.roots)
     except kernels.CycleError:
-        raise DataError("the hypergraphs are not of one search space, so that they cannot be merged") from None
+        raise DataError("the hypergraphs are not of one search space, so they cannot be merged") from None
     merged = joined.rebuilt(edges, first_edge, tails, root=root)
     templates, template_ids = np.unique(merged.template_ids, return_inverse=True)
     return replace(merged, template_ids=template_ids.astype(np.int32), templates=joined.templates.take(templates))

@@ -1,4 +1,4 @@
-"""Smaller hypergraphs: without what is in no derivation, and without edges that only bad derivations use."""
+"""Pruning of hypergraphs: edges in no derivation, and edges that only bad derivations use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dragoman.forest.inside_outside import edge_posteriors, edge_scores, max_ins
 
 
 def trim(graph: Hypergraph) -> Hypergraph:
-    """Leave out all nodes and edges that are in no derivation of the root, and templates that no edge uses.
+    """Remove all nodes and edges that are in no derivation of the root, and templates that no edge uses.
 
     The root stays, even if it has no derivation.
     """
@@ -25,8 +25,8 @@ def prune_to_density(graph: Hypergraph, density: float, words: int | None = None
     """Keep the edges of the best derivations: at most `density` for each word of the best translation.
 
     The edges with the highest max-marginals (the score of the best derivation that uses them) stay, and the best
-    derivation always does: forward-backward pruning (Sixtus & Ortmanns 1999), as for lattice MBR. `words` is the
-    number of words to count with instead of the best translation's.
+    derivation always does: forward-backward pruning (Sixtus & Ortmanns 1999), as for lattice MBR. `words` replaces the
+    length of the best translation.
     """
     if not density > 0 or (words is not None and words < 1):
         raise UsageError(f"the density is {density} for {words} words; expected more than 0")
@@ -66,14 +66,14 @@ def _max_marginals(graph: Hypergraph) -> NDArray[np.float64]:
 
 
 def take_edges(graph: Hypergraph, kept: NDArray[np.bool_]) -> Hypergraph:
-    """The hypergraph of the given edges, the nodes that they join, and the root."""
+    """Return the hypergraph of the given edges, the nodes that they join, and the root."""
     edges = np.flatnonzero(kept)
     tails = graph.tails[edges]
     used = np.zeros(graph.nodes + 1, np.bool_)
     used[graph.heads[edges]] = True
     used[tails] = True
     used[graph.root] = True
-    used[-1] = False  # where the tails that are not there went
+    used[-1] = False  # index -1, the mark of a missing tail
     numbers = np.append(np.cumsum(used[:-1]) - 1, -1).astype(np.int32)
     counts = np.bincount(numbers[graph.heads[edges]], minlength=int(used.sum()))
     templates, template_ids = np.unique(graph.template_ids[edges], return_inverse=True)

@@ -18,7 +18,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.evaluation.statistics.comparison import Resampling, compare_systems
 from dragoman.evaluation.statistics.intervals import Measured, full_signature, measure
 from dragoman.front.texts import Text, lines_of, runtime_of
-from dragoman.metrics.looks import ChosenMetrics, metrics_for
+from dragoman.metrics.tokeniser_choice import ChosenMetrics, metrics_for
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""Metrics: statistics for each sentence, added up, then scored; one metric a file."""
+"""Metrics: statistics of each sentence, which are summed and scored; one metric per file."""
 
 from dragoman.core.registry import Registry
 from dragoman.metrics.metric import Metric

@@ -1,4 +1,4 @@
-"""Accuracy: the share of segments that equal a reference."""
+"""Accuracy: the fraction of segments that equal a reference."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Metric, signature
-from dragoman.metrics.preparation import change_words
-from dragoman.metrics.references import Compared, References, ReferenceScorer
+from dragoman.metrics.references import Compared, References, ReferenceScorer, change_words
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Accuracy(Metric):
         return AccuracyScorer(References(references, self.name, self._folded if self.lowercase else None))
 
     def signature(self) -> str:
-        """Return what must be known to get the same number again."""
+        """Return the settings that reproduce the score."""
         return signature(self.name, case="lc" if self.lowercase else "mixed", refs="any")
 
     def _folded(self, corpus: Corpus) -> Corpus:

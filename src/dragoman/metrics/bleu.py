@@ -15,11 +15,10 @@ from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import SACREBLEU, Metric, signature
-from dragoman.metrics.preparation import Tokenisation, tokenise
-from dragoman.metrics.references import References, ReferenceScorer, ngram_totals
+from dragoman.metrics.references import References, ReferenceScorer, Tokenisation, ngram_totals, tokenise
 
-#: The larger, the closer to BLEU: the brevity penalty differs from BLEU's by a factor of at most 2^(1/1000), and that
-#: only where hypotheses and references have about the same length.
+#: The larger, the closer to BLEU: the brevity penalty differs from BLEU's by a factor of at most 2^(1/1000), and only
+#: where hypotheses and references have about the same length.
 SHARPNESS = 1000.0
 
 
@@ -77,19 +76,19 @@ class Bleu(Metric):
     name: ClassVar[str] = "bleu"
 
     order: int = option(4, "length of the longest n-grams", minimum=1, maximum=16)
-    reference_length: ReferenceLength = option("closest", "which length counts if there are several references")
+    reference_length: ReferenceLength = option("closest", "length that counts if there are several references")
     tokenise: Tokenisation = option("none", "tokeniser of sacreBLEU to apply")
     lowercase: bool = option(False, "ignore case")
-    smoothing: Smoothing = option("exp", "smoothing of corpus scores, where an order has no match")
+    smoothing: Smoothing = option("exp", "smoothing of corpus scores if an order has no match")
     sentence_smoothing: SentenceSmoothing = option("add-one", "smoothing of sentence scores (add-one: orders >= 2)")
-    smoothing_value: float | None = option(None, "what floor (0.1) and add-k (1) put in place or add", minimum=0)
+    smoothing_value: float | None = option(None, "the value of floor (0.1) and add-k (1)", minimum=0)
 
     def scorer(self, references: Sequence[Corpus]) -> BleuScorer:
         """Bind references."""
         return BleuScorer(self, references)
 
     def signature(self) -> str:
-        """Return what must be known to get the same number again."""
+        """Return the settings that reproduce the score."""
         return signature(
             self.name,
             case="lc" if self.lowercase else "mixed",
@@ -109,7 +108,7 @@ class BleuScorer(ReferenceScorer):
         prepared = partial(tokenise, tokenisation=metric.tokenise, lowercase=metric.lowercase)
         super().__init__(References(references, metric.name, prepared))
         self.metric = metric
-        # Statistics are the two lengths, matches, totals; this is where a tuner finds them.
+        # Statistics are the two lengths, matches, totals; tuners find them by these columns.
         self.bleu_columns = np.array([*range(2, 2 + 2 * metric.order), 0, 1])
 
     def counts(
@@ -128,7 +127,7 @@ class BleuScorer(ReferenceScorer):
         return np.column_stack([words.lengths, reference_lengths, matches, ngram_totals(words.lengths, order)])
 
     def reference_lengths(self, lengths: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the length that counts as the reference's for hypotheses of some lengths, of these sentences."""
+        """Return the effective reference length of hypotheses of some lengths, for these sentences."""
         candidates = self.references.lengths[:, rows].astype(np.float64)
         if self.metric.reference_length == "average":
             return np.asarray(candidates.mean(axis=0))
@@ -143,7 +142,7 @@ class BleuScorer(ReferenceScorer):
         return bleu_scores(statistics, self.metric.smoothing, self.metric.smoothing_value)
 
     def details(self, statistics: NDArray[np.float64]) -> dict[str, object]:
-        """Precisions in per cent, smoothed as in the score, the brevity penalty, and the lengths with their ratio."""
+        """Return precisions in per cent, smoothed as in the score, the brevity penalty, the lengths and their ratio."""
         length, reference_length = statistics[:2].tolist()
         penalty = np.exp(1 - reference_length / length) if 0 < length < reference_length else float(length > 0)
         shown, possible = _smoothed(statistics, self.metric.smoothing, self.metric.smoothing_value)
@@ -181,7 +180,7 @@ def bleu_scores(
 ) -> NDArray[np.float64]:
     """Score BLEU statistics (the last axis) as sacreBLEU does, with its smoothings (Chen & Cherry 2014).
 
-    `effective_order` leaves out the orders of which the hypotheses have no n-grams.
+    `effective_order` leaves out the orders for which the hypotheses have no n-grams.
 
     >>> float(bleu_scores(np.array([4.0, 4, 4, 3, 2, 1, 4, 3, 2, 1])).round(9))
     100.0
@@ -202,7 +201,7 @@ def bleu_scores(
 def _smoothed(
     statistics: NDArray[np.float64], smoothing: Smoothing, value: float | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Matches and n-grams of each order, smoothed."""
+    """Return matches and n-grams of each order, smoothed."""
     order = (statistics.shape[-1] - 2) // 2
     matches, totals = statistics[..., 2 : 2 + order], statistics[..., 2 + order :]
     value = _value(smoothing, value)

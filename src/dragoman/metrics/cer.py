@@ -15,8 +15,7 @@ from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.error_rate import ErrorRate, ErrorRateScorer
 from dragoman.metrics.metric import signature
-from dragoman.metrics.preparation import change_words
-from dragoman.metrics.references import Compared, Preparation, References
+from dragoman.metrics.references import Compared, Preparation, References, change_words
 from dragoman.text.words import are_characters, characters_of
 
 
@@ -25,8 +24,8 @@ class Cer(ErrorRate):
     """Character error rate: the Levenshtein distance in characters to the closest reference, in percent of its length.
 
     The characters of text are its code points, with one space between words. The output of a model whose units are
-    characters is counted as it is, a unit a character: `▁` is the space, and so are the marks of boundaries. Text is
-    taken for such units if all words of the references are; so both ways give the same number, but for boundaries.
+    characters is counted by unit: `▁` is the space, also where it marks a boundary. Text is taken for such units if all
+    words of the references are; so both forms give the same number, apart from boundaries.
 
     Costs the product of the two lengths for each hypothesis and reference.
     """
@@ -35,7 +34,7 @@ class Cer(ErrorRate):
 
     lowercase: bool = option(False, "ignore case")
     units: Literal["auto", "words", "characters"] = option(
-        "auto", "what the words of the text are; auto: characters, if all words of the references are one long"
+        "auto", "units of the text; auto: characters if all words of the references have one character"
     )
 
     def scorer(self, references: Sequence[Corpus]) -> ErrorRateScorer:
@@ -47,7 +46,7 @@ class Cer(ErrorRate):
         return ErrorRateScorer(self, References(references, self.name, prepare))
 
     def signature(self) -> str:
-        """Return what must be known to get the same number again."""
+        """Return the settings that reproduce the score."""
         case = "lc" if self.lowercase else "mixed"
         return signature(self.name, case=case, units=self.units, refs="fewest-edits", reflen="average")
 

@@ -16,8 +16,7 @@ from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import SACREBLEU, Metric, signature
-from dragoman.metrics.preparation import change_words
-from dragoman.metrics.references import Compared, References, ReferenceScorer, ngram_totals
+from dragoman.metrics.references import Compared, References, ReferenceScorer, change_words, ngram_totals
 
 _PUNCTUATION = re.compile(r"""(\S+)([!-/:-@\[-`{-~])(?!\S)|(?<!\S)([!-/:-@\[-`{-~])(\S+)""")
 
@@ -34,7 +33,7 @@ class Chrf(Metric):
 
     char_order: int = option(6, "length of the longest character n-grams", minimum=0, maximum=16)
     word_order: int = option(0, "length of the longest word n-grams", minimum=0, maximum=16)
-    beta: int = option(2, "how many times recall weighs what precision does", minimum=0)
+    beta: int = option(2, "weight of recall relative to precision", minimum=0)
     lowercase: bool = option(False, "ignore case")
     whitespace: bool = option(False, "count the spaces between words as characters")
 
@@ -43,7 +42,7 @@ class Chrf(Metric):
         return ChrfScorer(self, references)
 
     def signature(self) -> str:
-        """Return what must be known to get the same number again."""
+        """Return the settings that reproduce the score."""
         return signature(
             self.name + "+" * self.word_order,
             case="lc" if self.lowercase else "mixed",
@@ -116,7 +115,7 @@ class ChrfScorer(ReferenceScorer):
 
 @cache
 def _is_space() -> NDArray[np.bool_]:
-    """For each code point of the basic plane whether it is white space (on other planes, none is)."""
+    """Return a flag for each code point of the basic plane: white space or not (no other plane has any)."""
     return np.array([chr(point).isspace() for point in range(0x10000)])
 
 

@@ -16,7 +16,7 @@ from dragoman.core.options import option, options_from
 from dragoman.core.runtime import Runtime
 from dragoman.metrics import METRICS
 from dragoman.metrics.metric import Metric, Scorer, signature
-from dragoman.metrics.preparation import Tokenisation
+from dragoman.metrics.references import Tokenisation
 
 _TERM = re.compile(r"\s*([+-])?\s*(?:(\d+(?:\.\d*)?|\.\d+)\s*\*)?\s*([A-Za-z]\w*)(?:\(([^()]*)\))?\s*")
 
@@ -25,15 +25,15 @@ _TERM = re.compile(r"\s*([+-])?\s*(?:(\d+(?:\.\d*)?|\.\d+)\s*\*)?\s*([A-Za-z]\w*
 class Combined(Metric):
     """A weighted sum of metrics, such as `0.5*bleu-0.5*ter`; their statistics stand side by side.
 
-    Options of a metric come in brackets: `bleu(reference_length=shortest)-ter`. A higher sum should be a better one, so
-    error rates get a minus.
+    Options of a metric come in brackets: `bleu(reference_length=shortest)-ter`. A higher sum should be better, so error
+    rates get a minus.
     """
 
     name: ClassVar[str] = "combined"
 
     expression: str = option("0.5*bleu-0.5*ter", "the weighted sum")
-    system: str | None = option(None, "the name of the system, for metrics that read a file for each")
-    tokenise: Tokenisation | None = option(None, "tokeniser of sacreBLEU for terms that have one and do not name it")
+    system: str | None = option(None, "name of the system, for metrics that read a file per system")
+    tokenise: Tokenisation | None = option(None, "tokeniser of sacreBLEU for terms that tokenise and do not name one")
 
     def terms(self) -> list[tuple[float, Metric]]:
         """Return the weights and metrics of the sum."""
@@ -54,12 +54,12 @@ class Combined(Metric):
         return CombinedScorer([(weight, metric.scorer(references)) for weight, metric in self.terms()])
 
     def signature(self) -> str:
-        """Return what must be known to get the same number again."""
+        """Return the settings that reproduce the score."""
         parts = [f"{weight:+g}*({metric.signature()})" for weight, metric in self.terms()]
         return signature(self.name, sum="".join(parts))
 
     def for_system(self, system: str) -> Self:
-        """Tell the metrics of the sum which system it is."""
+        """Return the sum for the hypotheses of a system."""
         return replace(self, system=system)
 
 
@@ -86,21 +86,21 @@ class CombinedScorer(Scorer):
         )
 
     def sentence_scores(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Score single sentences, each metric as it does that."""
+        """Score single sentences by each metric's own sentence score."""
         pairs = zip(self.terms, self._split(statistics), strict=True)
         return _weighted([(weight, scorer.sentence_scores(part)) for (weight, scorer), part in pairs])
 
     def _split(self, statistics: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-        if self._widths is None:  # learnt from no hypotheses at all
+        if self._widths is None:  # known from an empty list of hypotheses
             self.statistics(Corpus.from_lines([]), np.empty(0, np.int64))
         assert self._widths is not None
         return np.split(statistics, np.cumsum(self._widths)[:-1], axis=-1)
 
 
 def parse_metric(text: str, *, tokenise: Tokenisation | None = None) -> Metric:
-    """Read a metric as people write it: a name, `name:option=value,…`, or a weighted sum of metrics.
+    """Parse a metric: a name, `name:option=value,…`, or a weighted sum of metrics.
 
-    Names may have capitals, as in `BLEU` or `chrF`. `tokenise` is for metrics that tokenise, unless they say how.
+    Names may have capitals, as in `BLEU` or `chrF`. `tokenise` is for metrics that tokenise without naming a tokeniser.
 
     >>> parse_metric("bleu:reference_length=shortest,lowercase=true").signature().split("|")[1:3]
     ['case:lc', 'eff:no']
@@ -108,13 +108,13 @@ def parse_metric(text: str, *, tokenise: Tokenisation | None = None) -> Metric:
     name, colon, options = text.strip().partition(":")
     if not colon and re.search(r"[*()+]|\w-\w", name) and name.lower() not in METRICS.names():
         combined = Combined(expression=name, tokenise=tokenise)
-        combined.terms()  # refuses what it cannot read now, not when it is first used
+        combined.terms()  # so that errors are raised now, not on first use
         return combined
     return _made(name, options, tokenise)
 
 
 def tokenises(text: str) -> bool:
-    """Whether a metric, as people write it, tokenises and does not say how.
+    """Return whether the text of a metric leaves its tokeniser open.
 
     >>> [tokenises(text) for text in ("bleu", "bleu:tokenise=13a", "chrf", "bleu-ter")]
     [True, False, False, True]

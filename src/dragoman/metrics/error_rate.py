@@ -1,4 +1,4 @@
-"""Word error rates: WER by edit distance, PER whatever the order."""
+"""Word error rates: WER by edit distance, and PER without regard to order."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Metric, signature
-from dragoman.metrics.preparation import words_as_in_sacrebleu
-from dragoman.metrics.references import Compared, Preparation, References, ReferenceScorer
+from dragoman.metrics.references import Compared, Preparation, References, ReferenceScorer, words_as_in_sacrebleu
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class ErrorRate(Metric):
         return ErrorRateScorer(self, References(references, self.name, self.preparation()))
 
     def preparation(self) -> Preparation | None:
-        """Return what is done to the text first."""
+        """Return the preparation of the text."""
         return None
 
     @abstractmethod
@@ -43,16 +42,16 @@ class ErrorRate(Metric):
 
 @dataclass(frozen=True)
 class WordErrorRate(ErrorRate):
-    """An error rate of words as they are, or in lower case."""
+    """An error rate of words, or of lower-cased words."""
 
     lowercase: bool = option(False, "ignore case")
 
     def signature(self) -> str:
-        """Return what must be known to get the same number again."""
+        """Return the settings that reproduce the score."""
         return signature(self.name, case="lc" if self.lowercase else "mixed", refs="fewest-edits", reflen="average")
 
     def preparation(self) -> Preparation:
-        """Lower-case if wanted."""
+        """Lower-case on request."""
         return lambda corpus: words_as_in_sacrebleu(corpus, lowercase=self.lowercase)
 
 
@@ -73,7 +72,7 @@ class ErrorRateScorer(ReferenceScorer):
         return np.column_stack([edits.min(axis=0), self.references.lengths.mean(axis=0)[sentences]])
 
     def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Score sums of statistics; against empty references everything is wrong, and nothing is right."""
+        """Score sums of statistics; against empty references any word is an error, and no words are correct."""
         edits, length = statistics[..., 0], statistics[..., 1]
         return 100 * np.where(length > 0, edits / np.where(length > 0, length, 1.0), (edits > 0).astype(np.float64))
 
@@ -103,6 +102,6 @@ class Per(WordErrorRate):
     name: ClassVar[str] = "per"
 
     def edits(self, compared: Compared, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
-        """Count words without a partner, on the side that has more of them."""
+        """Count unmatched words, on the side that has more of them."""
         longer = np.maximum(compared.hypotheses.lengths, compared.references.lengths[compared.sentences])
         return longer - compared.matches(1, runtime=runtime)[:, 0].astype(np.int64)

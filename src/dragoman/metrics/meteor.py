@@ -20,8 +20,7 @@ from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Metric, signature
-from dragoman.metrics.preparation import change_words
-from dragoman.metrics.references import Compared, References, ReferenceScorer
+from dragoman.metrics.references import Compared, References, ReferenceScorer, change_words
 
 # A word is [C](VC){m}[V] where C and V are runs of consonants and vowels; y is a vowel after a consonant.
 _CONSONANT = "(?:[^aeiouy]|(?<![^aeiou])y)"
@@ -66,7 +65,7 @@ _STEP_4 = {
 
 @lru_cache(maxsize=1 << 18)
 def stem(word: str) -> str:
-    """Return the stem of a lower-case English word; words with other characters stay as they are.
+    """Return the stem of a lower-case English word; words with other characters do not change.
 
     >>> [stem(word) for word in ("relational", "hopping", "ponies", "probate", "sky", "naïve")]
     ['relat', 'hop', 'poni', 'probat', 'sky', 'naïve']
@@ -142,18 +141,18 @@ class Meteor(Metric):
 
     stemmer: Literal["porter", "none"] = option("porter", "porter for English; none matches equal words only")
     alpha: float = option(0.9, "weight of recall against precision", minimum=0, maximum=1)
-    beta: float = option(3.0, "how fast the penalty grows with fragmentation", minimum=0)
+    beta: float = option(3.0, "exponent of fragmentation in the penalty", minimum=0)
     gamma: float = option(0.5, "the largest penalty", minimum=0, maximum=1)
-    stem_weight: float = option(1.0, "what a stem match counts", minimum=0, maximum=1)
+    stem_weight: float = option(1.0, "weight of a stem match", minimum=0, maximum=1)
     lowercase: bool = option(True, "ignore case")
-    beam: int = option(40, "alignments kept while looking for the fewest chunks", minimum=1)
+    beam: int = option(40, "beam of the search for the fewest chunks", minimum=1)
 
     def scorer(self, references: Sequence[Corpus]) -> MeteorScorer:
         """Bind references."""
         return MeteorScorer(self, references)
 
     def signature(self) -> str:
-        """Return what must be known to get the same number again."""
+        """Return the settings that reproduce the score."""
         return signature(
             self.name,
             case="lc" if self.lowercase else "mixed",

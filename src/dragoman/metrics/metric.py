@@ -1,4 +1,4 @@
-"""What a metric is: a vector of statistics for each hypothesis, which add up over sentences, and a score of the sum."""
+"""Metrics: a vector of statistics for each hypothesis, which add up over sentences, and a score of the sum."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dragoman.core.runtime import Runtime
 
 
 class Scorer(ABC):
-    """A metric with its references at hand. Scores are as the metric is usually printed (BLEU: 0 to 100)."""
+    """A metric with its references. Scores are on the metric's usual scale (BLEU: 0 to 100)."""
 
     #: Where BLEU's counts are in the statistics, if the score is BLEU's: matches of each order, totals of each order,
     #: length, reference length. Kernels that score sums by the million compute it themselves then.
@@ -30,7 +30,7 @@ class Scorer(ABC):
     ) -> NDArray[np.float64]:
         """Return one row of statistics for each hypothesis.
 
-        `sentences` says which sentence each hypothesis translates; by default hypothesis i translates sentence i.
+        `sentences` has the sentence of each hypothesis; by default hypothesis i translates sentence i.
         """
 
     @abstractmethod
@@ -38,7 +38,7 @@ class Scorer(ABC):
         """Score sums of statistics: the last axis is the statistics, the others are kept (also none)."""
 
     def details(self, statistics: NDArray[np.float64]) -> dict[str, object]:
-        """Say what else is worth knowing of one sum of statistics, by names."""
+        """Return further values of one sum of statistics, by name."""
         return {}
 
     def sentence_scores(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -54,16 +54,16 @@ class Metric(Options, ABC):
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether a higher score is a better one."""
+        """True if a higher score is better."""
         return True
 
     @abstractmethod
     def scorer(self, references: Sequence[Corpus]) -> Scorer:
-        """Bind references: each is one translation of every sentence; all have equally many lines."""
+        """Bind references: each has one translation of every sentence, and all have the same number of lines."""
 
     @abstractmethod
     def signature(self) -> str:
-        """Return what must be known to get the same number again."""
+        """Return the settings that reproduce the score."""
 
     def for_system(self, system: str) -> Self:
         """Return the metric for hypotheses of that name; only metrics that read a file for each system differ."""

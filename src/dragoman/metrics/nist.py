@@ -1,4 +1,4 @@
-"""NIST: n-grams weighted by how much they tell."""
+"""NIST: n-grams weighted by their information."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Metric, signature
-from dragoman.metrics.preparation import Tokenisation, tokenise
-from dragoman.metrics.references import References, ReferenceScorer, ngram_totals
+from dragoman.metrics.references import References, ReferenceScorer, Tokenisation, ngram_totals, tokenise
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Nist(Metric):
         return NistScorer(self, references)
 
     def signature(self) -> str:
-        """Return what must be known to get the same number again."""
+        """Return the settings that reproduce the score."""
         case = "lc" if self.lowercase else "mixed"
         return signature(self.name, case=case, tok=self.tokenise, order=self.order, reflen="average")
 

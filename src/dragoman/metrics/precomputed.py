@@ -32,16 +32,16 @@ class Precomputed(Metric):
 
     path: Path | None = option(None, "the file: numbers separated by white space; {} is the file with the hypotheses")
     column: int = option(1, "the column of the scores, from 1", minimum=1)
-    divisor: int | None = option(None, "the column to divide by; by default one for each hypothesis", minimum=1)
+    divisor: int | None = option(None, "the column to divide by; by default the number of hypotheses", minimum=1)
     scale: float = option(1.0, "a factor for the score, such as 100")
-    higher_is_better: bool = option(True, "whether a higher score is a better one")
+    higher_is_better: bool = option(True, "a higher score is better")
 
     def scorer(self, references: Sequence[Corpus]) -> PrecomputedScorer:
         """Read the file; references are not needed."""
         return PrecomputedScorer(self)
 
     def signature(self) -> str:
-        """Return what must be known to get the same number again."""
+        """Return the settings that reproduce the score."""
         name = None if self.path is None else Path(self.path).name
         return signature(self.name, file=name, column=self.column, divisor=self.divisor, scale=self.scale)
 
@@ -53,7 +53,7 @@ class Precomputed(Metric):
 
 
 class PrecomputedScorer(Scorer):
-    """Precomputed numbers, read."""
+    """Precomputed numbers of all hypotheses."""
 
     def __init__(self, metric: Precomputed):
         if metric.path is None:
@@ -65,7 +65,7 @@ class PrecomputedScorer(Scorer):
     def statistics(
         self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, runtime: Runtime = Runtime()
     ) -> NDArray[np.float64]:
-        """Return the numbers of each hypothesis: what is summed, and what it is divided by."""
+        """Return two numbers for each hypothesis: the summand, and the divisor."""
         if len(hypotheses) != len(self.values):
             raise DataError(
                 f"has {len(self.values)} lines, but there are {len(hypotheses)} hypotheses",

@@ -1,13 +1,19 @@
-"""References: read from files or lines, encoded once, and scored against."""
+"""References: read from files or lines, prepared as a metric counts, encoded once, and scored against.
+
+Our text is words separated by ASCII white space; sacreBLEU cuts at any Unicode white space, so that a no-break space
+separates words there. Where a preparation is used, the words are sacreBLEU's.
+"""
 
 from __future__ import annotations
 
+import functools
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,17 +31,16 @@ from dragoman.text.preparation import TextPreparation
 
 Preparation = Callable[[Corpus], Corpus]
 
-#: For whoever does not want to hear what is odd.
+#: A runtime without warnings.
 UNHEARD = Runtime().quiet(warns=False)
 
 
 def read_references(
     paths: Sequence[Path], text: TextPreparation = TextPreparation(), *, runtime: Runtime = UNHEARD
 ) -> list[Corpus]:
-    """Read references; a name that is no file but has files with 0, 1, … after it stands for those.
+    """Read references; a name that is no file stands for the files NAME0, NAME1, …
 
-    They are prepared as `text` says, so that they can be compared with what a model writes. If somebody listens, says
-    how many lines are empty.
+    They are prepared by `text`, so that they can be compared with a model's output. Warns of empty lines.
     """
     files = reference_files(paths)
     as_they_are = text == TextPreparation()
@@ -56,7 +61,7 @@ def read_references(
 
 
 def reference_files(paths: Sequence[Path]) -> list[Path]:
-    """Return the files of references; a name that is no file stands for those with 0, 1, … after it, if there are."""
+    """Return the files of references; a name that is no file stands for NAME0, NAME1, …, if they exist."""
     files: list[Path] = []
     for path in paths:
         numbered = [path]
@@ -81,7 +86,7 @@ def check_references(references: Sequence[Corpus], metric: str) -> None:
 
 
 def checked_sentences(hypotheses: int, sentences: NDArray[np.int64] | None, lines: int) -> NDArray[np.int64]:
-    """Return which sentence each hypothesis translates, after looking that the references have these sentences."""
+    """Return the sentence of each hypothesis; refuse sentences that the references do not have."""
     if sentences is None:
         if hypotheses != lines:
             raise DataError(f"there are {hypotheses} hypotheses for {lines} reference lines", expected="one each")
@@ -136,7 +141,7 @@ class References:
         """Return prepared hypotheses in the references' ids; words that no reference has are -1."""
         prepared = self.prepare(hypotheses)
         ids = prepared.vocab.map_to(self.vocab)
-        ids[1:][ids[1:] == 0] = -1  # only the word <unk> itself, word 0 of every vocabulary, is <unk>
+        ids[1:][ids[1:] == 0] = -1  # only the word <unk> itself is word 0
         return Ragged(ids[prepared.sentences.values], prepared.sentences.offsets)
 
     def matches(
@@ -148,20 +153,20 @@ class References:
         *,
         runtime: Runtime = Runtime(),
     ) -> NDArray[np.float64]:
-        """Count the n-grams of hypotheses that references have, each as often as one reference does; a column an order.
+        """Count the clipped n-gram matches of hypotheses with their references; a column per order.
 
-        An n-gram counts 1, or what `values` has for its occurrence in the grouped references.
+        An n-gram counts 1, or the number in `values` at its occurrence in the grouped references.
         """
         compared = Compared(words, sentences, self.grouped)
         return compared.matches(order, values, references=len(self), runtime=runtime)
 
     def sentences(self, hypotheses: Corpus, sentences: NDArray[np.int64] | None) -> NDArray[np.int64]:
-        """Return which sentence each hypothesis translates, checked."""
+        """Return the sentence of each hypothesis, checked."""
         return checked_sentences(len(hypotheses), sentences, self.lines)
 
 
 class Compared(NamedTuple):
-    """Hypotheses and what they are compared with, in the same ids: hypothesis i translates `sentences[i]`."""
+    """Hypotheses and references in the same ids: hypothesis i translates `sentences[i]`."""
 
     hypotheses: Ragged[np.int32]
     sentences: NDArray[np.int64]
@@ -183,13 +188,13 @@ class Compared(NamedTuple):
         references: int = 1,
         runtime: Runtime = Runtime(),
     ) -> NDArray[np.float64]:
-        """Count n-grams as `References.matches` does; each sentence has so many references, one after the other."""
+        """Count n-grams as `References.matches` does; a sentence has `references` rows, one after the other."""
         worth = np.empty((0, order)) if values is None else values
         return kernels.clipped_ngrams(self.for_kernels(), references, worth, order, runtime.threads)
 
 
 def ngram_totals(lengths: NDArray[np.int64], order: int) -> NDArray[np.int64]:
-    """How many n-grams of each order (column) sentences of given lengths (row) have.
+    """Return the number of n-grams of each order (column) in sentences of given lengths (row).
 
     >>> ngram_totals(np.array([3, 1]), 2).tolist()
     [[3, 2], [1, 0]]
@@ -220,7 +225,7 @@ class ReferenceScorer(Scorer):
         """Return the statistics of each hypothesis; the numbers of their sentences are checked."""
 
     def best_counts(self, counts: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Return for each hypothesis the statistics with the best score, of those that each reference gives it."""
+        """Return the statistics of each hypothesis with the best score over all references."""
         others = iter(counts)
         best = next(others)
         for found in others:
@@ -231,7 +236,7 @@ class ReferenceScorer(Scorer):
 
 @dataclass(frozen=True, eq=False)
 class ReferencedText:
-    """Prepared source sentences, and references that run parallel to them, prepared like what the model writes."""
+    """Prepared source sentences with parallel references, prepared as the model's output is."""
 
     lines: list[str]
     references: list[Corpus]
@@ -249,7 +254,7 @@ class ReferencedText:
         trees: TreeFile | None = None,
         runtime: Runtime = UNHEARD,
     ) -> ReferencedText:
-        """Read a source text and its references, and trees if these matter; if somebody listens, says what is odd."""
+        """Read a source text and its references, and trees if the model uses them; warn of odd lines."""
         prepared = text.source(read_lines(source))
         lines: list[str] = list(prepared) if trees is None else [*with_trees(prepared, trees)]
         found = read_references(references, text, runtime=runtime)
@@ -258,3 +263,72 @@ class ReferencedText:
                 f"has {len(found[0])} lines, but {source} has {len(lines)}", path=references[0], expected="as many"
             )
         return cls(lines, found)
+
+
+Tokenisation = Literal["none", "13a", "intl", "char", "zh", "ja-mecab", "ko-mecab"]
+
+_OTHER_SPACE = re.compile(r"[^\S\n ]")
+
+
+def change_words(corpus: Corpus, change: Callable[[str], str]) -> Corpus:
+    """Rewrite each distinct word: `change` gets all of them as lines of one text and keeps the lines.
+
+    A word may become several, or none. The cost depends on the vocabulary, not on the running text.
+
+    >>> change_words(Corpus.from_lines(["La Maison", "la"]), str.lower).lines()
+    ['la maison', 'la']
+    """
+    size = len(corpus.vocab)
+    before = corpus.vocab.decode(np.arange(size, dtype=np.int32), np.arange(size + 1, dtype=np.int64)).decode()
+    after = _OTHER_SPACE.sub(" ", change(before))
+    if after == before:
+        return corpus
+    vocab, ids, lines = Vocab.of().extend(after.encode())
+    assert len(lines) == size + 1
+    sentences = corpus.sentences
+    if len(ids) == size and int(np.diff(lines).max()) == 1:
+        return Corpus(vocab, Ragged(ids[sentences.values], sentences.offsets))
+    words = Ragged(ids, lines).take(sentences.values)
+    return Corpus(vocab, Ragged(words.values, words.offsets[sentences.offsets]))
+
+
+def words_as_in_sacrebleu(corpus: Corpus, *, lowercase: bool = False) -> Corpus:
+    """Cut words at Unicode white space as well, and lower-case them on request."""
+    return change_words(corpus, str.lower if lowercase else str)
+
+
+def change_lines(corpus: Corpus, change: Callable[[str], str]) -> Corpus:
+    """Rewrite each sentence; for changes that look at neighbouring words."""
+    changed = "".join(f"{change(line)}\n" for line in corpus.lines())
+    vocab, ids, lines = Vocab.of().extend(_OTHER_SPACE.sub(" ", changed).encode())
+    return Corpus(vocab, Ragged(ids, lines))
+
+
+def tokenise(corpus: Corpus, tokenisation: Tokenisation, *, lowercase: bool = False) -> Corpus:
+    """Prepare text as sacreBLEU's BLEU does with one of its tokenisers; `none` does not tokenise."""
+    if tokenisation == "none":
+        return words_as_in_sacrebleu(corpus, lowercase=lowercase)
+    tokeniser = _sacrebleu_tokeniser(tokenisation)
+    return change_lines(corpus, lambda line: tokeniser((line.lower() if lowercase else line).rstrip()))
+
+
+def is_installed(tokenisation: Tokenisation) -> bool:
+    """Return whether a tokeniser is installed: those of MeCab need further packages."""
+    try:
+        _sacrebleu_tokeniser(tokenisation)
+    except UsageError:
+        return False
+    return True
+
+
+@functools.cache
+def _sacrebleu_tokeniser(tokenisation: Tokenisation) -> Callable[[str], str]:
+    from sacrebleu.metrics.bleu import BLEU  # slow to import, and rarely needed
+
+    try:
+        found: Callable[[str], str] = BLEU(tokenize=tokenisation, force=True).tokenizer
+    except (ImportError, RuntimeError):
+        extra = tokenisation.partition("-")[0]
+        wanted = f"pip install 'sacrebleu[{extra}]', or another tokeniser"
+        raise UsageError(f"the tokeniser {tokenisation} is not installed; expected {wanted}") from None
+    return found

@@ -13,8 +13,7 @@ from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.error_rate import ErrorRate
 from dragoman.metrics.metric import SACREBLEU, signature
-from dragoman.metrics.preparation import change_lines, words_as_in_sacrebleu
-from dragoman.metrics.references import Compared, Preparation
+from dragoman.metrics.references import Compared, Preparation, change_lines, words_as_in_sacrebleu
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,7 @@ class Ter(ErrorRate):
 
     Finding the fewest edits is NP-hard; Tercom greedily takes the shift that lowers the edit distance most, as long as
     there is one. The kernel does the same search under the same limits (beam 25, shifts of at most 10 words over at
-    most 50, 1,000 shifts looked at).
+    most 50, 1,000 shifts tried).
     """
 
     name: ClassVar[str] = "ter"
@@ -34,7 +33,7 @@ class Ter(ErrorRate):
     case_sensitive: bool = option(False, "keep case")
 
     def signature(self) -> str:
-        """Return what must be known to get the same number again."""
+        """Return the settings that reproduce the score."""
         return signature(
             self.name,
             case="mixed" if self.case_sensitive else "lc",
@@ -49,7 +48,7 @@ class Ter(ErrorRate):
         """Tokenise as Tercom, and lower-case."""
         if not self.normalised and not self.no_punctuation:
             return lambda corpus: words_as_in_sacrebleu(corpus, lowercase=not self.case_sensitive)
-        from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer  # takes long to import, and few need it
+        from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer  # slow to import, and rarely needed
 
         tokeniser = TercomTokenizer(self.normalised, self.no_punctuation, self.asian_support, self.case_sensitive)
         return lambda corpus: change_lines(corpus, lambda line: str(tokeniser(line.rstrip())))

@@ -24,8 +24,7 @@ from dragoman.normalisation.examples import Examples
 from dragoman.normalisation.lists import Lists, Normalised
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
 from dragoman.tuning.methods.method import Tuner
-from dragoman.tuning.problems.problem import Problem
-from dragoman.tuning.problems.ranges import boxes, weight_ranges
+from dragoman.tuning.problems.problem import Problem, boxes, weight_ranges
 
 #: Scores are scaled by at most so much to be logarithms of probabilities.
 _LARGEST_SCALE = 100.0

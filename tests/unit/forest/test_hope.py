@@ -152,5 +152,5 @@ def test_what_does_not_fit_is_refused():
     for number in (-1.0, math.nan, math.inf, 1e16):
         with pytest.raises(UsageError, match="are not from 0 to 1e\\+15"):
             rescore(graph, replace(sentence, source_words=number), [hope()])
-    with pytest.raises(UsageError, match="weighs model score or BLEU"):
+    with pytest.raises(UsageError, match="weights the model score or BLEU"):
         rescore(graph, sentence, [Objective(math.inf, 0.0)])

@@ -28,7 +28,7 @@ from dragoman.evaluation.figures.runs import (
 from dragoman.evaluation.reports.report import Report
 from dragoman.evaluation.statistics.intervals import deviation_band, mean_sd
 from dragoman.model.mixture import SHARES
-from dragoman.tuning.optimise.line_search import prepare
+from dragoman.tuning.optimise.line_search import line_searches, prepare
 from dragoman.tuning.problems.hope_fear import Oracle
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import Problem
@@ -202,12 +202,11 @@ def along_each_weight(
 
     Exact: the scores come from the upper envelopes of all candidates.
     """
-    point = prepare(problem, runtime=runtime).at(weights)
+    lines, axes = prepare(problem, runtime=runtime), np.eye(len(weights))
     reach = float(np.abs(weights).max())
     steps = np.linspace(-reach, reach, _POINTS)
     found = []
-    for weight, axis in zip(weights.tolist(), np.eye(len(weights)), strict=True):
-        line = point.line(axis)
+    for weight, line in zip(weights.tolist(), line_searches(lines, [lines.at(weights)] * len(axes), axes), strict=True):
         found.append((weight + steps, sign * line.scores[np.searchsorted(line.breaks, steps, "right")]))
     return found
 

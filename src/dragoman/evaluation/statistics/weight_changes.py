@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dragoman.tuning.problems.ranges import tuned_names
+from dragoman.tuning.problems.problem import tuned_names
 
 
 @dataclass(frozen=True)

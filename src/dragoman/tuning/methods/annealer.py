@@ -1,4 +1,4 @@
-"""Minimum risk annealing: what the risk methods share (Smith & Eisner 2006)."""
+"""Minimum risk annealing, the common part of the risk methods (Smith & Eisner 2006)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dragoman.tuning.optimise.ascent import TOLERANCE, Differentiable, maximise
 
 
 class Risk(Protocol):
-    """What is gained in expectation under p ∝ exp(gamma w · features), and a worth of entropy."""
+    """The expected gain under p ∝ exp(gamma w · features), plus a multiple of the entropy."""
 
     def __call__(
         self, weights: NDArray[np.float64], /, gamma: float, temperature: float
@@ -27,15 +27,15 @@ class Risk(Protocol):
 
 @dataclass(frozen=True)
 class Annealer(Tuner, ABC):
-    """Maximises an expected gain under a distribution that is warm at first and cold in the end.
+    """Maximises an expected gain under a distribution that is warm at first and cold at the end.
 
     Two phases, each step from the weights of the last: annealing, gamma = 1, in which the temperature T falls from
     `temperature` to `coldest` by a factor `cooling` a step and w is free, so that T decides how sharp the distribution
-    is; and quenching, T = 0, in which the length of w stays what it is and gamma doubles, so that the distribution
-    closes in on the best candidates. The length of w is fixed there because gamma would be without effect else.
+    is; and quenching, T = 0, in which the length of w is fixed and gamma doubles, so that the distribution
+    closes in on the best candidates. The length of w is fixed there because otherwise gamma would have no effect.
     """
 
-    #: When a step of annealing has arrived, see `maximise`.
+    #: The tolerance at which a step of annealing has converged, see `maximise`.
     tolerance: ClassVar[float] = TOLERANCE
 
     temperature: float = option(
@@ -43,11 +43,11 @@ class Annealer(Tuner, ABC):
     )
     coldest: float = option(1.0, "worth of entropy at the end of annealing", minimum=0)
     cooling: float = option(0.5, "factor by which the temperature falls", minimum=0.01, maximum=0.99)
-    doublings: int = option(8, "how often gamma is doubled after annealing", minimum=0)
-    iterations: int = option(100, "of L-BFGS, at most, for each temperature and gamma", minimum=1)
+    doublings: int = option(8, "number of times that gamma is doubled after annealing", minimum=0)
+    iterations: int = option(100, "maximum iterations of L-BFGS for each temperature and gamma", minimum=1)
 
     def schedule(self) -> list[tuple[float, float]]:
-        """The pairs of gamma and temperature to go through."""
+        """Return the pairs of gamma and temperature, in order."""
         temperatures, temperature = [], self.temperature
         while temperature > self.coldest:
             temperatures.append(temperature)
@@ -66,14 +66,14 @@ class Annealer(Tuner, ABC):
     ) -> Optimum:
         """Anneal, then quench.
 
-        `bounds` has the least and the largest value of each weight. `others` says what is no weight, though it is
-        chosen with them: gamma does not scale it, and it has no part in the length.
+        `bounds` has the least and the largest value of each weight. `others` flags variables that are optimised with
+        the weights but are not weights: gamma does not scale them, and they do not count in the length.
         """
         schedule, limits = self.schedule(), (self.iterations, self.tolerance)
         weights, length, value = start.astype(np.float64), 0.0, 0.0
         weighed = np.ones(len(start), bool) if others is None else ~others
         climb = partial(maximise, bounds=bounds)
-        # At a large gamma the objective is a flight of stairs, where no climb finds a step up: no news for anybody.
+        # At a large gamma the objective is a step function, on which climbs fail: that is no reason to warn.
         quenching = runtime.quiet(warns=False)
         with runtime.stage("annealing") as share_done:
             for step, (gamma, temperature) in enumerate(schedule):
@@ -92,7 +92,7 @@ class Annealer(Tuner, ABC):
 
 
 def _on_sphere(objective: Differentiable, length: float, weighed: NDArray[np.bool_]) -> Differentiable:
-    """The same function of the direction of weights alone, as if they had a given length, and of what is none."""
+    """Return the objective as a function of the direction of weights, at a given length, and of other variables."""
 
     def directed(vector: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         norm = float(np.linalg.norm(vector[weighed]))

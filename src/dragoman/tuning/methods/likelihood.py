@@ -37,7 +37,7 @@ class Likelihood(Tuner):
     A sentence's targets are those of its references that the model can derive, by forced decoding; p is then their
     sum. Where it can derive none, the target is a surrogate (Och & Ney 2002): of the `candidates` best strings of the
     hypergraph under the weights at the start, the one with the best sentence score of the metric, whatever the metric
-    is. How many sentences have which is said, and stands in the run's events as `reached` and `surrogates`.
+    is. The numbers of sentences with either are noted, and recorded in the run's events as `reached` and `surrogates`.
 
     The objective is (Σ_s ln p(target_s) - |w|² / (2 deviation²)) / S for S sentences; its gradient is exact, expected
     features of the target's derivations less those of all (Blunsom, Cohn & Osborne 2008), each step is L-BFGS, and
@@ -53,9 +53,9 @@ class Likelihood(Tuner):
 
     name: ClassVar[str] = "likelihood"
 
-    deviation: float = option(1.0, "standard deviation of the prior; 0 is no prior", minimum=0)
+    deviation: float = option(1.0, "standard deviation of the prior; 0: no prior", minimum=0)
     candidates: int = option(100, "best strings of a hypergraph that a surrogate is chosen from", minimum=1)
-    iterations: int = option(200, "of L-BFGS, at most", minimum=1)
+    iterations: int = option(200, "maximum iterations of L-BFGS", minimum=1)
 
     def improve(self, problem: ReferenceProblem, start: Vector, rng: np.random.Generator, runtime: Runtime) -> Optimum:
         """Climb from the start."""
@@ -104,7 +104,7 @@ class LogLikelihood:
 
 
 def reached_targets(problem: ReferenceProblem, graphs: Sequence[Hypergraph]) -> list[Hypergraph | None]:
-    """For each sentence the derivations of all its targets as one hypergraph; None if it has no target."""
+    """Return the derivations of all targets of each sentence as one hypergraph; None if it has no target."""
     strings = problem.targets.strings
     words = strings.vocab.map_to(problem.batch.joined.vocab)[strings.sentences.values]
     found: list[dict[tuple[int, ...], Hypergraph]] = [{} for _ in graphs]
@@ -125,7 +125,7 @@ def surrogates(
     *,
     runtime: Runtime = Runtime(),
 ) -> dict[int, Hypergraph]:
-    """For some sentences the derivations of the best candidate by the metric, the more probable one of equals."""
+    """Return the derivations of the best candidate by the metric of some sentences; of equals the more probable."""
     if not sentences:
         return {}
     named = Weights(dict(zip(problem.names, weights.tolist(), strict=True)))

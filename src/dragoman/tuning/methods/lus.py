@@ -36,9 +36,9 @@ class Lus(Tuner):
 
     name: ClassVar[str] = "lus"
 
-    alpha: float = option(0.01, "how fast the box shrinks: not at all (0) up to quickly (1/3)", minimum=0)
+    alpha: float = option(0.01, "rate at which the box shrinks: from 0 (not at all) to 1/3 (quickly)", minimum=0)
     samples: int = option(50_000, "weights to try from each start", minimum=1)
-    starts: int = option(8, "the given weights and so many minus one random ones", minimum=1)
+    starts: int = option(8, "starts: the given weights, and random ones", minimum=1)
 
     def improve(
         self, problem: Problem, start: NDArray[np.float64], rng: np.random.Generator, runtime: Runtime
@@ -53,7 +53,7 @@ class Lus(Tuner):
             return best_of(found, self.starts, share_done)
 
     def reach(self, width: NDArray[np.float64], failures: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The box after each number of failures: d = width · q^failures, one row each."""
+        """Return the box after each number of failures: d = width · q^failures, one row each."""
         shrunk: NDArray[np.float64] = np.exp2(-self.alpha / max(len(width), 1) * failures)
         return width * shrunk[:, None]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Event, Lock
@@ -19,46 +21,55 @@ from dragoman.tuning.problems.problem import Problem
 
 Vector = NDArray[np.float64]
 
+#: Groups of starts for each thread or worker. Starts of a group climb side by side; several groups even out the load.
+_GROUPS = 4
+
 
 @dataclass(frozen=True)
 class Mert(Tuner):
     """Maximise the metric itself, by exact line searches from several starts.
 
-    Each round looks along every axis and along `random_directions` more, with normal coordinates. A line search knows
-    the metric at every t (see `line_search`) and would go to the middle of the best piece; of equally good pieces it
-    takes the one nearest to t = 0, of equally near ones the left one. Every such move is made at once, before the next
-    direction is looked along (`moves = cyclic`), or all start from one point and the best one is made (`best`, which is
-    what Moses does; it takes about twice as many searches). A start ends when no move gains more than `min_gain`, and
-    the best of all starts is returned.
+    Each round searches along every axis and along `random_directions` more, with normal coordinates. A line search
+    gives the metric at every t (see `line_search`) and moves to the middle of the best piece; of equally good pieces it
+    takes the nearest to t = 0, of equally near ones the left one. Every move is made at once, before the next line
+    search (`moves = cyclic`), or all searches of a round start from one point and the best move is made (`best`, as in
+    Moses; it takes about twice as many searches). A climb ends when no move gains more than `min_gain`, and the best
+    of all starts is returned.
 
     With `smoothing`, the score of a piece is the minimum or the mean over the pieces around it, `window` to each side
-    (Cer, Jurafsky & Manning 2008), which passes over narrow peaks; the objective is then that of the last move's line.
+    (Cer, Jurafsky & Manning 2008), which avoids narrow peaks; the objective is then the score on the last line.
 
     Evidence is lists of candidates or hypergraphs (Macherey et al. 2008). One line search costs about a comparison for
     each candidate along an axis, four along other directions, and a score of the metric for each break. Restarts run
-    in threads, or on the workers of a cluster.
+    in threads, or on the workers of a cluster, in groups that climb side by side.
     """
 
     name: ClassVar[str] = "mert"
 
     restarts: int = option(20, "random starts besides the given one", minimum=0)
-    random_directions: int = option(5, "random directions in each round, besides the axes", minimum=0)
-    moves: Literal["cyclic", "best"] = option("cyclic", "make every move as it is found, or only the best of a round")
-    smoothing: Literal["none", "minimum", "average"] = option("none", "what a piece of a line counts as")
-    window: int = option(3, "pieces to each side that smoothing looks at", minimum=1)
+    random_directions: int = option(5, "random directions per round, besides the axes", minimum=0)
+    moves: Literal["cyclic", "best"] = option("cyclic", "make every move at once, or only the best of a round")
+    smoothing: Literal["none", "minimum", "average"] = option(
+        "none", "smoothing of the score of a piece over its neighbours"
+    )
+    window: int = option(3, "neighbours on each side that smoothing uses", minimum=1)
     min_gain: float = option(1e-4, "smallest gain of a move, in units of the metric", minimum=0)
-    max_rounds: int = option(100, "most rounds from one start", minimum=1)
+    max_rounds: int = option(100, "maximum rounds from one start", minimum=1)
     normalise: bool = option(True, "scale the weights so that their absolute values sum to 1")
 
     def improve(
         self, problem: Problem | HypergraphProblem, start: Vector, rng: np.random.Generator, runtime: Runtime
     ) -> Optimum:
-        """Return the weights with the highest metric that were found, never worse than `start` (unless smoothed)."""
+        """Return the weights with the highest metric, never worse than `start` (unless smoothed)."""
         starts = random_starts(problem, start, self.restarts, rng)
         streams = rng.spawn(len(starts))
-        climbs = _Climbs(self, problem, runtime.with_threads(max(1, runtime.threads // len(starts))))
+        groups = np.array_split(
+            np.arange(len(starts)), min(len(starts), _GROUPS * max(runtime.threads, runtime.parts_at_once))
+        )
+        climbs = _Climbs(self, problem, runtime.with_threads(max(1, runtime.threads // len(groups))))
         with runtime.stage("mert") as share_done:
-            found = runtime.map(climbs, zip(starts, streams, strict=True), window=len(starts))
+            items = [(starts[group], [streams[i] for i in group]) for group in groups]
+            found = itertools.chain.from_iterable(runtime.map(climbs, items, window=len(items)))
             best = best_of(found, len(starts), share_done)
         if not self.normalise:
             return best
@@ -67,7 +78,7 @@ class Mert(Tuner):
 
     @property
     def ascent(self) -> LineAscent:
-        """The climb from one start."""
+        """The climb from a group of starts."""
         return LineAscent(
             random_directions=self.random_directions,
             best_of_round=self.moves == "best",
@@ -79,9 +90,9 @@ class Mert(Tuner):
 
 
 class _Climbs:
-    """Climbs from starts, one after another or several at a time; the problem is prepared once for all of them.
+    """Climbs from groups of starts; the problem is prepared once for all of them.
 
-    The runtime is that of a single climb. Whoever this is sent to prepares it again, for climbs in one thread.
+    The runtime is for a single group. A worker that this is sent to prepares the problem again, for one thread.
     """
 
     def __init__(self, tuner: Mert, problem: Problem | HypergraphProblem, runtime: Runtime = Runtime()):
@@ -95,10 +106,11 @@ class _Climbs:
     def _lines(self) -> Lines:
         return prepare(self._problem, runtime=self._runtime)
 
-    def __call__(self, item: tuple[Vector, np.random.Generator], runtime: Runtime) -> Optimum:
+    def __call__(self, item: tuple[Vector, Sequence[np.random.Generator]], runtime: Runtime) -> list[Optimum]:
         with self._preparing:
             lines = self._lines
-        return Optimum(*self._tuner.ascent.climb(lines, *item, self._stopped))
+        ends = self._tuner.ascent.climb(lines, *item, self._stopped)
+        return [Optimum(place.weights, place.objective) for place in ends]
 
     def stop(self) -> None:
         """End climbs at their next move, after an interruption."""
@@ -106,5 +118,5 @@ class _Climbs:
 
 
 def _scaled(weights: Vector) -> Vector:
-    """The same with absolute values that sum to 1, unless all are 0."""
+    """Return the weights scaled so that absolute values sum to 1, unless all are 0."""
     return np.asarray(weights / (float(np.abs(weights).sum()) or 1.0))

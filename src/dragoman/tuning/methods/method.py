@@ -25,16 +25,15 @@ from dragoman.model.bundle import Model
 from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import Translator
 from dragoman.tuning.problems.evidence import Decoded
-from dragoman.tuning.problems.hope_fear import HypothesisFinder, Wanted
+from dragoman.tuning.problems.hope_fear import HypothesisFinder, HypothesisSettings
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
-from dragoman.tuning.problems.problem import Evidence, Problem, checked_start
-from dragoman.tuning.problems.ranges import Ranges, no_sparse
+from dragoman.tuning.problems.problem import Evidence, Problem, Ranges, checked_start, no_sparse
 from dragoman.tuning.runs.trust_region import TrustRegion
 
-#: All that a learner needs to go on, as arrays by name.
+#: All that a learner needs to resume, as arrays by name.
 State = Mapping[str, NDArray[Any]]
 
-#: What a method says of an iteration: numbers by name, or tables of them.
+#: Report of an iteration: numbers by name, or tables of them.
 Report = Mapping[str, Union[float, "Report", None]]
 
 
@@ -47,13 +46,13 @@ class TuningMethod(Options, ABC):
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """Where a method has got to: weights worth judging, and all that it needs to go on from there.
+    """A checkpoint of a method: weights to validate, and all that it needs to resume.
 
-    That is a learner's `state`, or the `evidence` that an optimiser has decoded. `report` has numbers for whoever
-    follows it: a temperature, an objective, how many updates there were. `stop` says why this is the end, if it is.
+    That is a learner's `state`, or the `evidence` that an optimiser has decoded. `report` has numbers to follow, such
+    as a temperature, an objective, or the number of updates. `stop` is the reason to stop here, if there is one.
 
-    A method that measures the weights that it begins with gives their `score`, its `seconds` by part, and a `summary`
-    for people; the others are judged on held-out text.
+    A method that scores the weights that it begins with gives their `score`, its `seconds` by part, and a `summary`
+    to print; the others are validated on held-out text.
     """
 
     weights: Weights
@@ -72,9 +71,9 @@ class Optimum:
 
     weights: NDArray[np.float64]
     objective: float
-    #: What else is worth a place among a run's events.
+    #: Further numbers for a run's events.
     details: Mapping[str, int | float] = field(default_factory=dict)
-    #: Other proposals, one row each: one that is not as good may be nearer, or lead on where nothing beats the start.
+    #: Other proposals, one row each: a worse one may be nearer, or worth exploring where nothing beats the start.
     others: NDArray[np.float64] | None = None
 
 
@@ -82,22 +81,22 @@ class Optimum:
 class Tuner(TuningMethod):
     """A method that optimises decoded evidence, and its options.
 
-    The annotation of the `problem` of `improve` says what evidence it takes: a `Problem` (lists of candidates; so by
-    default), a `MixtureProblem` (such of mixed tables, whose shares are tuned as well), a `HypergraphProblem`, a
-    `ReferenceProblem` (such with all derivations of the references), or any of several.
+    The annotation of the `problem` of `improve` says what evidence it takes: a `Problem` (lists of candidates; the
+    default), a `MixtureProblem` (lists of mixed tables, whose interpolation weights are tuned as well), a
+    `HypergraphProblem`, a `ReferenceProblem` (hypergraphs with all derivations of the references), or a union.
     """
 
-    #: How a run moves towards what the method proposes; None where the size of weights matters, and it goes there.
+    #: The trust region of steps towards a proposal; None for methods whose weights are taken as they are.
     region: ClassVar[TrustRegion | None] = TrustRegion()
 
     @classmethod
     def evidence(cls) -> tuple[type[Evidence], ...]:
-        """The types of problems that the method takes."""
+        """Return the types of problems that the method takes."""
         return _annotated_evidence(cls)
 
     @classmethod
     def takes(cls, kind: type[Evidence]) -> bool:
-        """Whether the method takes problems of a kind."""
+        """Return whether the method takes problems of a kind."""
         return any(issubclass(one, kind) for one in cls.evidence())
 
     def optimise(
@@ -111,7 +110,7 @@ class Tuner(TuningMethod):
         return self.improve(self._fitted(problem), checked_start(problem, start), rng, runtime)
 
     def _fitted(self, problem: Any) -> Any:
-        """The problem as one of the types that the method takes: plain evidence is a special case of the others."""
+        """Return the problem as a type that the method takes: plain evidence is a special case of the others."""
         if isinstance(problem, self.evidence()):
             return problem
         wanted = next(kind for kind in self.evidence() if issubclass(kind, type(problem)))
@@ -119,7 +118,7 @@ class Tuner(TuningMethod):
 
     @abstractmethod
     def improve(self, problem: Any, start: NDArray[np.float64], rng: np.random.Generator, runtime: Runtime) -> Optimum:
-        """Do what `optimise` promises: the problem is of a kind that it takes, and the start a copy that fits it."""
+        """Implement `optimise`: the problem has a type that the method takes, and the start is a copy that fits it."""
 
 
 @cache
@@ -131,13 +130,13 @@ def _annotated_evidence(tuner: type[Tuner]) -> tuple[type[Evidence], ...]:
 def random_starts(
     problem: Evidence, start: NDArray[np.float64], count: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """The given start and `count` random ones, each weight uniform in its range: one row each."""
+    """Return the given start and `count` random ones, each weight uniform in its range: one row each."""
     low, high = problem.ranges[:, 0], problem.ranges[:, 1]
     return np.concatenate([start[None], rng.uniform(low, high, (count, len(low)))])
 
 
 def best_of(optima: Iterable[Optimum], count: int, share_done: ShareDone) -> Optimum:
-    """The best of `count` optima, the first of equally good ones, with all others; says of each that it is found."""
+    """Return the best of `count` optima, the first of equals, with all others; report progress after each."""
     found: list[Optimum] = []
     for optimum in optima:
         found.append(optimum)
@@ -146,12 +145,12 @@ def best_of(optima: Iterable[Optimum], count: int, share_done: ShareDone) -> Opt
     return replace(best, others=np.array([optimum.weights for optimum in found if optimum is not best]))
 
 
-#: A weight beyond this is on its way to infinity: features are logarithms of probabilities and counts.
+#: Larger weights mean divergence: features are logarithms of probabilities and counts.
 LARGEST_WEIGHT = 1e4
 
 
 def saved_numbers(state: State, name: str, *shape: int) -> NDArray[Any]:
-    """Return an array of finite numbers of a saved state, if it has the shape that fits what goes on."""
+    """Return an array of finite numbers of a saved state, if it has the expected shape."""
     found = state[name]
     if found.dtype.kind not in "fi" or found.shape != shape or not np.isfinite(found).all():
         raise DataError(
@@ -161,7 +160,7 @@ def saved_numbers(state: State, name: str, *shape: int) -> NDArray[Any]:
 
 
 def saved_count(state: State, name: str) -> int:
-    """Return a number of a saved state that counts something."""
+    """Return a count of a saved state."""
     found = int(saved_numbers(state, name))
     if found < 0:
         raise DataError(f"the saved state has a {name} of {found}", expected="0 or more")
@@ -173,34 +172,34 @@ def saved_names(state: State, name: str = "names") -> list[str]:
     found = state[name]
     names = [str(one) for one in found.tolist()] if found.dtype.kind == "U" and found.ndim == 1 else [""]
     if not all(names) or len(set(names)) < len(names):
-        raise DataError(f"the saved state has {name} that are none", expected="names of features, each once")
+        raise DataError(f"the saved state has bad {name}", expected="names of features, each once")
     return names
 
 
 def diverged(weights: Weights) -> bool:
-    """Whether weights are no numbers any more, or so large that they soon will be none."""
+    """Return whether weights are not finite, or larger than `LARGEST_WEIGHT`."""
     values = np.array(list(weights.values()))
     return not (np.isfinite(values).all() and (np.abs(values) <= LARGEST_WEIGHT).all())
 
 
 @dataclass(frozen=True)
-class Learnt:
-    """Says of names that occur which have weights that are learnt: `names`, and those that `sparse` finds."""
+class FeatureSelector:
+    """Selects the features whose weights are learnt: `names`, and those that `sparse` selects."""
 
     names: Sequence[str]
     sparse: Callable[[Iterable[str]], Ranges]
 
     def __call__(self, names: Sequence[str]) -> set[str]:
-        """The names that are."""
+        """Return the names of learnt weights."""
         return {*self.names, *self.sparse(names)}
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
-    """What is learnt from: tokenised sentences, what translates them, and a metric with their references.
+class TrainingSet:
+    """Tokenised sentences to learn from, their translator, and a metric with their references.
 
-    The weights of the features `names` are learnt, and of others that occur those that `sparse` finds among them. Gains
-    are `sign` times the metric. Lines d[i] to d[i + 1] of `documents` d are a document; by default each line is one.
+    The weights of the features `names` are learnt, and of other features those that `sparse` selects. Gains are `sign`
+    times the metric. Lines d[i] to d[i + 1] of `documents` d are a document; by default each line is one.
     Workers of a cluster load the model from its `folder`.
     """
 
@@ -222,26 +221,26 @@ class Lesson:
         return self.translator.model
 
     def spread(self, weights: Weights, *, runtime: Runtime = Runtime()) -> ShardedTranslator:
-        """The translator under some weights, and what it runs on; it has no stages of its own."""
+        """Return the translator under some weights on a runtime; it reports no stages."""
         within = runtime.quiet()
         return ShardedTranslator(self.translator.reweighted(weights, runtime=within), self.folder, runtime=within)
 
-    def finder(self, wanted: Wanted) -> HypothesisFinder:
-        """What finds hypotheses of the sentences."""
+    def finder(self, wanted: HypothesisSettings) -> HypothesisFinder:
+        """Return a finder of hypotheses of the sentences."""
         return HypothesisFinder(self.translator, self.lines, self.scorer, self.sign, wanted, folder=self.folder)
 
     def learnt(self, names: Sequence[str]) -> set[str]:
-        """Of names that occur those whose weights are learnt."""
-        return Learnt(self.names, self.sparse)(names)
+        """Return those of some names whose weights are learnt."""
+        return FeatureSelector(self.names, self.sparse)(names)
 
     @cached_property
     def sees_documents(self) -> bool:
-        """Whether a feature of the model is of documents."""
+        """True if the model has a document feature."""
         return bool(self.model.features_of(DocumentFeature))
 
     @property
     def units(self) -> NDArray[np.int64]:
-        """The bounds of what must stay together: documents if a feature of the model looks at them, else sentences."""
+        """The bounds of units that stay together: documents if the model has document features, else sentences."""
         if self.documents is None or not self.sees_documents:
             return np.arange(len(self) + 1)
         return self.documents
@@ -251,39 +250,39 @@ class Lesson:
 class Learner(TuningMethod):
     """A method that learns online, and its options.
 
-    What it does from a checkpoint on depends on the lesson, the seed, and that checkpoint's weights and state only.
+    After a checkpoint it depends only on the training set, the seed, and the weights and state of that checkpoint.
     """
 
-    def check(self, lesson: Lesson) -> None:
-        """Refuse what cannot be learnt from, before anything is begun; methods that have more to refuse add to it."""
-        if not len(lesson):
+    def check(self, training_set: TrainingSet) -> None:
+        """Refuse unsuitable training sets before anything is begun; methods may extend this."""
+        if not len(training_set):
             raise UsageError("there are no sentences to learn from")
-        scorer = lesson.scorer
+        scorer = training_set.scorer
         parts = [one for _, one in scorer.terms] if isinstance(scorer, CombinedScorer) else [scorer]
         if any(isinstance(part, PrecomputedScorer) for part in parts):
             raise UsageError(
-                f"{self.name} needs a metric that can score new translations; precomputed knows those in its file only"
+                f"{self.name} needs a metric that can score new translations; precomputed has only those of its file"
             )
 
     def learn(
         self,
-        lesson: Lesson,
+        training_set: TrainingSet,
         start: Weights,
         state: State | None = None,
         *,
         seed: int = 1,
         runtime: Runtime = Runtime(),
     ) -> Iterator[Checkpoint]:
-        """Learn from `start`, or go on from a checkpoint with those weights and that state; yield checkpoints."""
-        self.check(lesson)
-        return self.checkpoints(lesson, start, state, seed, runtime)
+        """Learn from `start`, or resume from a checkpoint with these weights and this state; yield checkpoints."""
+        self.check(training_set)
+        return self.checkpoints(training_set, start, state, seed, runtime)
 
-    def final_report(self, lesson: Lesson, weights: Weights) -> dict[str, Any]:
-        """What a report shows of the weights that a run ended with, as values that JSON has; by default nothing."""
+    def final_report(self, training_set: TrainingSet, weights: Weights) -> dict[str, Any]:
+        """Return what a report shows of the final weights, as values for JSON; by default nothing."""
         return {}
 
     @abstractmethod
     def checkpoints(
-        self, lesson: Lesson, start: Weights, state: State | None, seed: int, runtime: Runtime
+        self, training_set: TrainingSet, start: Weights, state: State | None, seed: int, runtime: Runtime
     ) -> Iterator[Checkpoint]:
-        """Do what `learn` promises; the lesson is checked, and all random numbers depend on the seed."""
+        """Implement `learn`: the training set is checked, and all random numbers depend on the seed."""

@@ -29,10 +29,11 @@ class Mira(Tuner):
         w += min(C, (ΔB - w·Δh) / |Δh|²) Δh
 
     After each pass the average of all weights so far is a proposal; of the start and all proposals the one that scores
-    best on these lists is returned, its score being the objective. If that is the start, a run goes on a little way
-    towards the best proposal, because lists from there may say more. The defaults are those of Moses' kbmira.
+    best on these lists is returned, its score being the objective. If that is the start, a run takes a
+    short step towards the best proposal, because new lists from there may tell more. The defaults are those of Moses'
+    kbmira.
 
-    A pass costs one look at each feature value, twice; there may be any number of features. Departures: with metrics
+    A pass reads each feature value twice; there may be any number of features. Departures: with metrics
     other than BLEU the pseudo-document changes after each pass only, not after each sentence.
     """
 
@@ -40,7 +41,7 @@ class Mira(Tuner):
     region: ClassVar[TrustRegion | None] = TrustRegion(enough=0.95)
 
     C: float = option(0.01, "largest step of an update; smaller is more cautious", minimum=0)
-    decay: float = option(0.999, "how much of the pseudo-document is left after another sentence", minimum=0, maximum=1)
+    decay: float = option(0.999, "factor by which the pseudo-document decays after each sentence", minimum=0, maximum=1)
     epochs: int = option(60, "passes over the sentences", minimum=1)
     shuffle: bool = option(True, "visit sentences in another order in each pass")
 

@@ -22,24 +22,24 @@ from dragoman.text.words import words_of
 from dragoman.tuning.methods.method import (
     Checkpoint,
     Learner,
-    Lesson,
     State,
+    TrainingSet,
     diverged,
     saved_count,
     saved_names,
     saved_numbers,
 )
 from dragoman.tuning.methods.mira_smo import MAX_SWEEPS, TOLERANCE
-from dragoman.tuning.optimise.online import StepAverages, Workers, even_queue, squares_within, units_of
-from dragoman.tuning.problems.hope_fear import Hypotheses, HypothesisFinder, Wanted, oracle_lists
-from dragoman.tuning.problems.ranges import changed
+from dragoman.tuning.optimise.online import ParallelLearners, StepAverages, even_queue, squares_within, units_of
+from dragoman.tuning.problems.hope_fear import Hypotheses, HypothesisFinder, HypothesisSettings, oracle_lists
+from dragoman.tuning.problems.problem import changed
 
 Vector = NDArray[np.float64]
 
-#: Translations that are so many times as long as references, or as the source, are no translations any more.
+#: Ratio of lengths to references, or to the source, beyond which learning has diverged.
 TOO_LONG = 3.0
 
-#: A pass is cut into so many parts; averages over any of them in a row are candidates for the pass.
+#: Number of parts of a pass; averages over consecutive parts are candidates for its weights.
 PARTS = 8
 
 _PAPER: Mapping[str, Any] = {
@@ -62,27 +62,27 @@ class MiraOnline(Learner):
 
         argmin over w' of |w' - w|² / 2 + C Σ_i max_j (B(e*_i) - B(e_ij) - w'·(h(e*_i) - h(e_ij)))     (equation 1)
 
-    by sequential minimal optimisation of the dual (equations 2 to 5), and goes on to the next sentence. A pass over the
+    by sequential minimal optimisation of the dual (equations 2 to 5), and moves to the next sentence. A pass over the
     tuning set ends with a checkpoint, whose weights are an average over steps of that pass and over all workers.
 
     Several workers, each with its own weights and pseudo-document, take sentences from one queue, in an order that is
     drawn anew for each pass, in which sentences that are taken at the same time are about equally long. At its step t,
     a worker learns from its own hypotheses together with those that the others found at their step t - 1, as one batch;
     so the result depends on the seed and the number of workers, but not on the number of threads. Without `share` they
-    learn by themselves, and only averages know of all.
+    learn independently, and only the averages combine them.
 
-    That is the paper, and `preset=paper` does just that. By default five things are done to come closer to the optimum
-    that the paper's steps go around: features are measured in units that let all weights move (`units`), from the
-    second pass on, by the deviations seen in the pass before; B counts less (`gain_scale`), so that hope and fear are
-    nearer to what the model would choose; steps get smaller from pass to pass (`cooling`); the document is as large as
-    a usual tuning set (`decay`), which makes lengths right; and a pass ends with the average over that part of it which
-    does best on all hypotheses of the pass (`average`).
+    That is the paper, and `preset=paper` does just that. By default five changes bring the weights closer to the
+    optimum, around which the paper's steps move: features are measured in units that let all weights move (`units`),
+    from the second pass on, by the deviations in the pass before; B counts less (`gain_scale`), so that hope and fear
+    are nearer to what the model would choose; steps get smaller from pass to pass (`cooling`); the document is as large
+    as a usual tuning set (`decay`), which makes lengths right; and a pass ends with the average over the part of it
+    that does best on all hypotheses of the pass (`average`).
 
     The rows of table 2 of the paper are: preset=paper; and besides oracle=local,fear=0; oracle=local; fear=0;
     share=false.
 
     Cost: a pass takes twice the decoding of the tuning set with rules, and three times with phrases, whose search is
-    faster, for any number of features. Forests are rescored for BLEU of words as they are; for other metrics, hope and
+    faster, for any number of features. Forests are rescored for BLEU without a tokeniser; for other metrics, hope and
     fear are chosen from the `candidates` that are best by the model. Departures, also of the preset: the hypotheses
     that rescoring finds are ordered by their true B, with clipped counts; O begins with a perfect translation of four
     words, so that no precision is 0; hypotheses of a sentence are different strings.
@@ -92,81 +92,81 @@ class MiraOnline(Learner):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": _PAPER}
 
     preset: Literal["paper"] | None = option(
-        None, "what the paper does, in place of the defaults; options that are given besides count"
+        None, "the settings of the paper in place of the defaults; other options override them"
     )
-    C: float = option(0.01, "most that one sentence may move the weights; smaller is more cautious", minimum=0)
+    C: float = option(0.01, "largest step that one sentence may cause; smaller is more cautious", minimum=0)
     passes: int = option(8, "passes over the tuning set", minimum=1)
     workers: int = option(
-        2, "workers, each with its own weights, at most one a sentence; threads change nothing", minimum=1
+        2, "workers, each with its own weights, at most one per sentence; threads do not change results", minimum=1
     )
-    share: bool = option(True, "workers learn from what the others find, too")
+    share: bool = option(True, "workers also learn from the hypotheses of the others")
     best: int = option(10, "hypotheses that the model scores best", minimum=1)
     hope: int = option(10, "hypotheses that are best by hope; the first is the oracle", minimum=1)
     fear: int = option(10, "hypotheses that are best by fear; 0: no loss-augmented inference", minimum=0)
     oracle: Literal["hope", "local"] = option(
         "hope", "the first by hope, or (local updating) the one of the model's best with the best score, without hope"
     )
-    mu: float = option(0.5, "what the model counts in hope; the metric counts the rest", minimum=0, maximum=1)
-    gain_scale: float = option(0.2, "what the metric counts beside the model's score, in all of these", minimum=0)
-    decay: float = option(0.999, "how much of the pseudo-document is left after another sentence", minimum=0, maximum=1)
+    mu: float = option(0.5, "weight of the model score in hope; the metric has the rest", minimum=0, maximum=1)
+    gain_scale: float = option(0.2, "weight of the metric relative to the model score", minimum=0)
+    decay: float = option(0.999, "factor by which the pseudo-document decays after each sentence", minimum=0, maximum=1)
     cooling: float = option(1.0, "in pass p, C is divided by 1 + cooling (p - 1)", minimum=0)
     units: Literal["deviation", "plain"] = option(
-        "deviation", "dense features are measured in units of their deviation's root, or as they are"
+        "deviation", "dense features in units of the root of their deviation, or unscaled"
     )
     average: Literal["best", "pass"] = option(
-        "best", "a pass ends with the average over the best part of it, or over all of it"
+        "best", "end a pass with the average over its best part, or over all of it"
     )
-    beam: int = option(BEAM, "strings of a node that the rescoring of forests remembers", minimum=1)
-    candidates: int = option(200, "length of lists, for metrics that no forest can be rescored by", minimum=1)
+    beam: int = option(BEAM, "strings per node that the rescoring of forests keeps", minimum=1)
+    candidates: int = option(200, "length of n-best lists, for metrics that cannot rescore forests", minimum=1)
 
     def checkpoints(
-        self, lesson: Lesson, start: Weights, state: State | None, seed: int, runtime: Runtime
+        self, training_set: TrainingSet, start: Weights, state: State | None, seed: int, runtime: Runtime
     ) -> Iterator[Checkpoint]:
-        """Do the passes that are left."""
-        lesson.translator.reweighted(start).refuse_global_features()
-        wanted = Wanted(
+        """Run the remaining passes."""
+        training_set.translator.reweighted(start).refuse_global_features()
+        wanted = HypothesisSettings(
             self.best, self.hope, self.fear, self.mu, self.oracle, self.candidates, self.beam, self.gain_scale
         )
-        finder = lesson.finder(wanted)
-        workers = min(self.workers, len(lesson))
-        team = _Team.beginning(start, finder.first_document(), workers, len(lesson.names))
+        finder = training_set.finder(wanted)
+        workers = min(self.workers, len(training_set))
+        states = _WorkerStates.beginning(start, finder.first_document(), workers, len(training_set.names))
         if state is not None:
-            team = _Team.restored(state, finder.first_document(), workers, len(lesson.names))
+            states = _WorkerStates.restored(state, finder.first_document(), workers, len(training_set.names))
         reported, stop = start, None
-        lengths = [len(words_of(line)) for line in lesson.lines]
+        lengths = [len(words_of(line)) for line in training_set.lines]
         while stop is None:
-            order = even_queue(lengths, workers, np.random.default_rng([seed, team.passes]))
-            school = _School(self, lesson, finder, team, runtime)
+            order = even_queue(lengths, workers, np.random.default_rng([seed, states.passes]))
+            epoch = _Epoch(self, training_set, finder, states, runtime)
             try:
-                with runtime.stage(f"pass {team.passes + 1}") as share_done:
-                    team = school.run(order, share_done)
+                with runtime.stage(f"pass {states.passes + 1}") as share_done:
+                    states = epoch.run(order, share_done)
             except _DivergenceError as why:
                 yield Checkpoint(reported, {}, stop=f"{why}; the weights before that are kept")
                 return
-            if school.unsolved:
+            if epoch.unsolved:
                 runtime.warn(
-                    f"{school.unsolved:,} of MIRA's updates stopped before they were exact; a smaller C is easier"
+                    f"{epoch.unsolved:,} of MIRA's updates stopped before they were exact; a smaller C is easier"
                 )
-            stop = f"{team.passes} passes" if team.passes >= self.passes else None
-            reported = school.average(start)
-            yield Checkpoint(reported, team.arrays(), school.report(), stop)
+            stop = f"{states.passes} passes" if states.passes >= self.passes else None
+            reported = epoch.average(start)
+            yield Checkpoint(reported, states.arrays(), epoch.report(), stop)
 
-    def final_report(self, lesson: Lesson, weights: Weights) -> dict[str, Any]:
-        """What is hoped for and feared in a sentence of middling length: figure 1 of the paper."""
-        lengths = np.array([len(words_of(line)) for line in lesson.lines])
+    def final_report(self, training_set: TrainingSet, weights: Weights) -> dict[str, Any]:
+        """Return the hope and fear hypotheses of a sentence of median length: figure 1 of the paper."""
+        lengths = np.array([len(words_of(line)) for line in training_set.lines])
         sentence = int(np.argmin(np.abs(lengths - np.median(lengths))))
-        wanted = Wanted(candidates=self.candidates, beam=max(BEAM, self.beam))
-        lists = oracle_lists(lesson.finder(wanted), sentence, weights)
-        return {"sentence": sentence + 1, "source": str(lesson.lines[sentence]), "oracles": lists}
+        wanted = HypothesisSettings(candidates=self.candidates, beam=max(BEAM, self.beam))
+        lists = oracle_lists(training_set.finder(wanted), sentence, weights)
+        return {"sentence": sentence + 1, "source": str(training_set.lines[sentence]), "oracles": lists}
 
 
 class _DivergenceError(Exception):
-    """Learning leads away from everything that makes sense."""
+    """The weights or the lengths of translations diverge."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Shared:
-    """What a worker tells the others: features that are learnt, and B, less what features of fixed weight score."""
+    """Hypotheses that a worker shares: their learnt features, and B less the score of features with fixed weights."""
 
     worker: int
     sentence: int
@@ -176,10 +176,10 @@ class _Shared:
 
 
 @dataclass(frozen=True, eq=False)
-class _Team:
-    """Where the workers are after some passes: the weights and the pseudo-document of each, and the units of features.
+class _WorkerStates:
+    """The states of all workers after some passes: weights and pseudo-documents, and the units of features.
 
-    The units are those of the names that a lesson knows, in their order.
+    The units are in the order of the names of the training set.
     """
 
     passes: int
@@ -188,11 +188,11 @@ class _Team:
     units: Vector
 
     @classmethod
-    def beginning(cls, start: Weights, document: Vector, workers: int, names: int) -> _Team:
+    def beginning(cls, start: Weights, document: Vector, workers: int, names: int) -> _WorkerStates:
         return cls(0, [start] * workers, [document] * workers, np.ones(names))
 
     @classmethod
-    def restored(cls, state: State, document: Vector, workers: int, learnt: int) -> _Team:
+    def restored(cls, state: State, document: Vector, workers: int, learnt: int) -> _WorkerStates:
         names = saved_names(state)
         if len(state["weights"]) != workers:
             raise DataError(f"the saved state has {len(state['weights'])} workers", expected=f"{workers}")
@@ -232,49 +232,60 @@ class _Worker:
     squares: Vector = field(default_factory=lambda: np.zeros(1))
 
 
-class _School:
-    """A pass over the tuning set: how workers find hypotheses, and learn from them."""
+class _Epoch:
+    """A pass over the tuning set, in which workers find hypotheses and learn from them."""
 
-    def __init__(self, options: MiraOnline, lesson: Lesson, finder: HypothesisFinder, team: _Team, runtime: Runtime):
-        self._options, self._lesson, self._finder, self._passes = options, lesson, finder, team.passes
+    def __init__(
+        self,
+        options: MiraOnline,
+        training_set: TrainingSet,
+        finder: HypothesisFinder,
+        states: _WorkerStates,
+        runtime: Runtime,
+    ):
+        self._options, self._training_set, self._finder, self._passes = options, training_set, finder, states.passes
         self._runtime = runtime
-        turns = [len(range(worker, len(lesson), len(team.weights))) for worker in range(len(team.weights))]
-        self._team = [
+        turns = [len(range(worker, len(training_set), len(states.weights))) for worker in range(len(states.weights))]
+        self._workers = [
             _Worker(StepAverages(weights, steps, PARTS), document)
-            for weights, document, steps in zip(team.weights, team.documents, turns, strict=True)
+            for weights, document, steps in zip(states.weights, states.documents, turns, strict=True)
         ]
-        self._units = dict(zip(lesson.names, team.units.tolist(), strict=True))
-        self._C = options.C / (1 + options.cooling * team.passes)
+        self._units = dict(zip(training_set.names, states.units.tolist(), strict=True))
+        self._C = options.C / (1 + options.cooling * states.passes)
         self._seen: dict[int, Hypotheses] = {}
         self.unsolved = 0
 
-    def run(self, queue: Sequence[int], share_done: ShareDone) -> _Team:
-        """Do the pass; returns the workers after it."""
-        workers = Workers(len(self._team), self._find, self._learn, share=self._options.share)
-        workers.run(queue, share_done=share_done, runtime=self._runtime)
-        words = np.concatenate([worker.words[len(worker.words) // 2 :] for worker in self._team]).sum(axis=0)
+    def run(self, queue: Sequence[int], share_done: ShareDone) -> _WorkerStates:
+        """Run the pass; return the states of the workers after it."""
+        learners = ParallelLearners(len(self._workers), self._find, self._learn, share=self._options.share)
+        learners.run(queue, share_done=share_done, runtime=self._runtime)
+        words = np.concatenate([worker.words[len(worker.words) // 2 :] for worker in self._workers]).sum(axis=0)
         if words[0] > TOO_LONG * max(words[1], 1):
             raise _DivergenceError(
                 f"translations are {words[0] / max(words[1], 1):.1f} times as long as they should be"
             )
-        team = self._team
+        workers = self._workers
         units = np.array([*self._units.values()])
         if self._options.units == "deviation":
-            units = units_of(worker.squares for worker in team)
-        return _Team(self._passes + 1, [one.steps.weights for one in team], [one.document for one in team], units)
+            units = units_of(worker.squares for worker in workers)
+        return _WorkerStates(
+            self._passes + 1, [one.steps.weights for one in workers], [one.document for one in workers], units
+        )
 
     def _find(self, worker: int, sentence: int) -> _Shared:
-        weights = self._team[worker].steps.weights
-        # Each of those who look is a thread of its own here, and looks for one thing at a time.
-        (found,) = self._runtime.with_threads(1).map(self._finder, [(sentence, weights, self._team[worker].document)])
-        learnt = self._lesson.learnt(found.features.names)
+        weights = self._workers[worker].steps.weights
+        # Each worker has its own thread here, and searches one sentence at a time.
+        (found,) = self._runtime.with_threads(1).map(
+            self._finder, [(sentence, weights, self._workers[worker].document)]
+        )
+        learnt = self._training_set.learnt(found.features.names)
         rows = found.features.restricted([name for name in found.features.names if name in learnt])
         fixed = found.features.dot(weights) - rows.dot(weights)
         return _Shared(worker, sentence, rows, found.gains - fixed, found)
 
     def _learn(self, worker: int, batch: Sequence[_Shared]) -> None:
-        """Equations 1 to 7, of features in their units."""
-        steps = self._team[worker].steps
+        """Update a worker's weights by equations 1 to 7, with features in their units."""
+        steps = self._workers[worker].steps
         rows = FeatureRows.concatenate([shared.features for shared in batch])
         units = np.array([self._units.get(name, 1.0) for name in rows.names])
         before = steps.weights.vector(rows.names) * units
@@ -295,39 +306,39 @@ class _School:
             raise _DivergenceError("the weights diverge")
         steps.step(change)
         if batch[0].worker == worker:
-            self._remember(self._team[worker], batch[0])
+            self._remember(self._workers[worker], batch[0])
 
     def _remember(self, worker: _Worker, shared: _Shared) -> None:
         found = shared.hypotheses
         worker.document = self._options.decay * (worker.document + found.translation)
         worker.translations = worker.translations + found.translation
         worker.oracles = worker.oracles + found.oracle
-        worker.squares = worker.squares + squares_within(found.features, self._lesson.names)
-        columns = self._lesson.scorer.bleu_columns
+        worker.squares = worker.squares + squares_within(found.features, self._training_set.names)
+        columns = self._training_set.scorer.bleu_columns
         length = found.translation[-1 if columns is None else columns[-1]]
         worker.words.append((found.words, float(length)))
         if self._options.average == "best":
             self._seen[shared.sentence] = found
 
     def average(self, start: Weights) -> Weights:
-        """The average over all workers and all steps, or over those parts of the pass that do best on what was seen."""
-        sparse = self._lesson.sparse({name for worker in self._team for name in worker.steps.weights})
-        names = [*self._lesson.names, *sparse]
+        """Return the average over all workers and steps, or over the part of the pass that scores best."""
+        sparse = self._training_set.sparse({name for worker in self._workers for name in worker.steps.weights})
+        names = [*self._training_set.names, *sparse]
         stretches = [(0, PARTS)]
         if self._options.average == "best":
             pairs = [
                 (begin, end)
                 for begin, end in itertools.combinations(range(PARTS + 1), 2)
-                if all(worker.steps.moves_within(begin, end) for worker in self._team)
+                if all(worker.steps.moves_within(begin, end) for worker in self._workers)
             ]
             # Of equally good ones the longest.
             stretches = sorted(pairs, key=lambda pair: pair[0] - pair[1]) or stretches
-        means = [np.mean([worker.steps.mean(names, *part) for worker in self._team], axis=0) for part in stretches]
+        means = [np.mean([worker.steps.mean(names, *part) for worker in self._workers], axis=0) for part in stretches]
         averages = [changed(start, names, mean, sparse) for mean in means]
         return averages[0] if len(averages) == 1 else averages[self._best_of(averages)]
 
     def _best_of(self, candidates: Sequence[Weights]) -> int:
-        """Which weights choose best among all hypotheses of the pass."""
+        """Return the index of the weights that choose best among all hypotheses of the pass."""
         seen = [self._seen[sentence] for sentence in sorted(self._seen)]
         sentences = np.cumsum([0, *map(len, seen)], dtype=np.int64)
         features = FeatureRows.concatenate([found.features for found in seen])
@@ -336,15 +347,15 @@ class _School:
         vectors = [weights.vector(features.names) for weights in candidates]
         threads = self._runtime.threads
         chosen = [kernels.best_rows(rows, weights=vector, threads=threads) for vector in vectors]
-        scores = self._lesson.scorer.score(np.array([statistics[best].sum(axis=0) for best in chosen]))
-        return int(np.argmax(self._lesson.sign * scores))
+        scores = self._training_set.scorer.score(np.array([statistics[best].sum(axis=0) for best in chosen]))
+        return int(np.argmax(self._training_set.sign * scores))
 
     def report(self) -> dict[str, float]:
-        """For whoever follows: scores of what was translated on the way and of oracles, and the ratio of lengths."""
-        score = self._lesson.scorer.score
-        words = np.concatenate([worker.words for worker in self._team]).sum(axis=0)
+        """Return the scores of the translations and the oracles of the pass, and the length ratio."""
+        score = self._training_set.scorer.score
+        words = np.concatenate([worker.words for worker in self._workers]).sum(axis=0)
         return {
-            "translations": float(score(np.sum([worker.translations for worker in self._team], axis=0)[:-1])),
-            "oracles": float(score(np.sum([worker.oracles for worker in self._team], axis=0)[:-1])),
+            "translations": float(score(np.sum([worker.translations for worker in self._workers], axis=0)[:-1])),
+            "oracles": float(score(np.sum([worker.oracles for worker in self._workers], axis=0)[:-1])),
             "length_ratio": float(words[0] / max(words[1], 1)),
         }

@@ -17,7 +17,7 @@ from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.problems.pseudo_document import Gains, sentence_orders
 from dragoman.tuning.runs.trust_region import TrustRegion
 
-#: The dual is solved until it is so close to the primal, a sentence, in units of C · B.
+#: Largest gap between primal and dual per sentence, in units of C · B.
 TOLERANCE = 1e-3
 MAX_SWEEPS = 1000
 
@@ -34,18 +34,18 @@ class MiraSmo(Tuner):
     by sequential minimal optimisation of the dual. O ← decay · (O + c(ê)) with each 1-best translation ê. Returns the
     average of the weights after each batch of the last pass; the objective is the metric on these lists.
 
-    A pass costs one look at each feature value, and for each sentence the products of all pairs of its hypotheses;
+    A pass reads each feature value once, and computes for each sentence the products of all pairs of its hypotheses;
     there may be any number of features. Departures: hypotheses come from n-best lists, not from forests, as in Schuth
     (2010, section 4.2; with `batch_size` 0 the whole set is one batch, as there); the pseudo-document changes between
-    batches, not within them; the size of a sentence is that of the reference.
+    batches, not within them; the size of a sentence is its reference length.
     """
 
     name: ClassVar[str] = "mira-smo"
     region: ClassVar[TrustRegion | None] = TrustRegion(enough=0.95)
 
-    C: float = option(0.01, "most that one sentence may move the weights; smaller is more cautious", minimum=0)
-    decay: float = option(0.9, "how much of the pseudo-document is left after another sentence", minimum=0, maximum=1)
-    hypotheses: int = option(10, "hypotheses of each sort that a sentence contributes", minimum=1)
+    C: float = option(0.01, "largest step that one sentence may cause; smaller is more cautious", minimum=0)
+    decay: float = option(0.9, "factor by which the pseudo-document decays after each sentence", minimum=0, maximum=1)
+    hypotheses: int = option(10, "hypotheses of each kind (model, hope, fear) per sentence", minimum=1)
     batch_size: int = option(20, "sentences that are solved together; 0 for all", minimum=0)
     passes: int = option(8, "passes over the sentences", minimum=1)
     shuffle: bool = option(True, "visit sentences in another order in each pass")

@@ -26,24 +26,24 @@ class Pro(Tuner):
     """Pairwise ranking optimisation: M. Hopkins and J. May, Tuning as Ranking (EMNLP 2011).
 
     In each sentence draws pairs of candidates, drops those whose sentence scores (BLEU+1 for BLEU) hardly differ, and
-    keeps the first `pairs` of them, or the ones that differ most, as the paper does. The weights shall put the better
-    one of each pair first: they minimise
+    keeps the first `pairs` of them, or the ones that differ most, as the paper does. The weights are to rank the
+    better one of each pair first: they minimise
 
         Σ over pairs of 2 log(1 + exp(-w·(h(better) - h(worse)))) + |w - μ|² / (2 variance)
 
-    (2, because the paper lets each pair count in both directions, which have the same loss), where μ is 0 or the
-    weights before. The objective is minus that. It is convex; L-BFGS finds the minimum.
+    (2, because the paper counts each pair in both directions, which have the same loss), where μ is 0 or the old
+    weights. The objective is minus that. It is convex; L-BFGS finds the minimum.
 
-    Sampling costs `samples` a sentence, a step of L-BFGS one look at the features of each pair; there may be any
-    number of features. Sentence scores are taken as shares of 100 points when compared with the threshold.
+    Sampling costs `samples` per sentence, a step of L-BFGS one pass over the features of each pair; there may be any
+    number of features. Sentence scores are divided by 100 when compared with the threshold.
 
     Departures: a pair that is drawn again does not count again; short lists would give many copies of one pair
-    otherwise. Pairs are kept at random by default: those that differ most pit good candidates against monsters, much
-    too long or short, and teach little else (Nakov, Guzmán & Vogel 2013). In the loop the weights go half the way only.
+    otherwise. Pairs are kept at random by default: those that differ most compare good candidates with monsters, much
+    too long or short, and teach little else (Nakov, Guzmán & Vogel 2013). In the loop a step goes half the way.
 
     BLEU+1 adds a match to a sentence's n-grams and nothing to the length of its reference, so that short candidates
-    look better than they are. Where translations get too short by that, `longer_references=1` is the remedy of Nakov,
-    Guzmán & Vogel (2012); where they do not, it makes them too long.
+    look better than they are. If translations become too short, `longer_references=1` is the remedy of Nakov,
+    Guzmán & Vogel (2012); otherwise it makes them too long.
     """
 
     name: ClassVar[str] = "pro"
@@ -51,15 +51,15 @@ class Pro(Tuner):
 
     samples: int = option(5000, "pairs drawn for each sentence (Γ)", minimum=1)
     pairs: int = option(50, "pairs kept of them (Ξ)", minimum=1)
-    selection: Literal["random", "largest"] = option("random", "which pairs are kept: any, or those that differ most")
+    selection: Literal["random", "largest"] = option("random", "keep pairs at random, or those that differ most")
     longer_references: float = option(
         0.0,
-        "words that references are taken to be longer by in BLEU of sentences, for translations too short",
+        "words added to the reference length in sentence BLEU, if translations are too short",
         minimum=0,
     )
     threshold: float = option(0.05, "difference of sentence scores that a pair must exceed; 1 is 100 points", minimum=0)
     variance: float = option(1.0, "variance of the Gaussian prior of each weight", minimum=1e-12)
-    prior: Literal["zero", "previous"] = option("zero", "where the Gaussian prior has its mean")
+    prior: Literal["zero", "previous"] = option("zero", "mean of the Gaussian prior")
 
     def improve(
         self, problem: Problem, start: NDArray[np.float64], rng: np.random.Generator, runtime: Runtime
@@ -95,7 +95,7 @@ class Pro(Tuner):
             )
 
     def _lengthened(self, problem: Problem) -> NDArray[np.float64]:
-        """The candidates' statistics, with longer references if the metric is BLEU."""
+        """Return the candidates' statistics, with longer references if the metric is BLEU."""
         columns = problem.scorer.bleu_columns
         if columns is None or not self.longer_references:
             return problem.statistics
@@ -104,7 +104,7 @@ class Pro(Tuner):
         return statistics
 
     def _mean(self, start: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The mean of the prior."""
+        """Return the mean of the prior."""
         return start if self.prior == "previous" else np.zeros_like(start)
 
     def learnt(

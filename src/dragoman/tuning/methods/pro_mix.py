@@ -1,4 +1,4 @@
-"""PRO-mix: weights and shares of mixed tables tuned together (Haddow 2013)."""
+"""PRO-mix: feature weights and interpolation weights of mixed tables, tuned together (Haddow 2013)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,14 @@ from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods.method import Optimum
 from dragoman.tuning.methods.pro import Pro, least
-from dragoman.tuning.optimise.shares import bounds_of, dirichlet, from_shares, to_coordinates, to_shares
-from dragoman.tuning.problems.mixtures import MixedRows, MixedScores, MixtureProblem, share_groups
+from dragoman.tuning.optimise.interpolation_weights import (
+    bounds_of,
+    dirichlet,
+    from_coordinates,
+    gradient_by_coordinates,
+    to_coordinates,
+)
+from dragoman.tuning.problems.mixtures import MixedRows, MixedScores, MixtureProblem, interpolation_groups
 from dragoman.tuning.problems.problem import Problem, differences
 
 Vector = NDArray[np.float64]
@@ -25,22 +31,22 @@ class ProMix(Pro):
     Models (NAACL 2013).
 
     Samples pairs of candidates as PRO does. The scores of mixed tables are Σ log Σ_t λ_t p_t over the phrases of a
-    candidate, and the weights w and the shares λ shall together put the better one of each pair first (equations 5
-    and 6): they minimise PRO's loss, with the Gaussian prior on w only, and on request with a Dirichlet prior on λ.
+    candidate. The weights w and the interpolation weights λ together put the better one of each pair first (equations
+    5 and 6): they minimise PRO's loss, with the Gaussian prior on w only, and on request with a Dirichlet prior on λ.
 
-    Each score has shares of its own, λ = 0.001 + (1 - 0.001 T) softmax(θ) for T tables: they sum to 1 and none is less
-    than 0.001 for any θ, for any number of tables. L-BFGS with exact gradients goes downhill in w and θ at once (θ
-    between bounds beyond which nothing changes), from the weights and shares before; the loss is convex in w but not
-    in λ, so that this finds a local minimum. Without mixtures in the problem this is PRO.
+    Each score has its own λ = 0.001 + (1 - 0.001 T) softmax(θ) for T tables: they sum to 1 and none is less
+    than 0.001 for any θ, for any number of tables. L-BFGS with exact gradients minimises in w and θ at once (θ
+    between bounds beyond which nothing changes), from the old weights; the loss is convex in w but not in λ, so this
+    finds a local minimum. Without mixtures in the problem this is PRO.
 
-    A step costs one look at the features of each pair and one at each phrase pair that its two candidates do not
-    share. Departures: as for `pro`; shares begin at least 0.01 away from their bounds, where a softmax is flat.
+    A step costs one pass over the features of each pair and over the phrase pairs that its two candidates do not share.
+    Departures: as for `pro`; interpolation weights begin at least 0.01 from their bounds, where a softmax is flat.
     """
 
     name: ClassVar[str] = "pro-mix"
 
     concentration: float = option(
-        1.0, "of the Dirichlet prior of the shares; 1 is none, more draws them to equal shares", minimum=1
+        1.0, "of the Dirichlet prior of interpolation weights; 1: no prior, more: towards equal weights", minimum=1
     )
 
     def improve(  # type: ignore[override]
@@ -58,22 +64,22 @@ class ProMix(Pro):
         *,
         runtime: Runtime = Runtime(),
     ) -> tuple[Vector, float]:
-        """Return the weights and shares that rank pairs best, and their loss."""
+        """Return the weights that rank pairs best, and their loss."""
         assert isinstance(problem, MixtureProblem)
         if not problem.mixtures:
             return super().learnt(problem, better, worse, start, runtime=runtime)
         scores = [mixture.between(better, worse) for mixture in problem.mixtures]
-        shares = problem.shares
-        mean = np.where(shares, 0.0, self._mean(start))
+        mixing = problem.is_interpolation_weight
+        mean = np.where(mixing, 0.0, self._mean(start))
         loss = MixedRanking(
-            differences(problem, better, worse), scores, mean, ~shares, self.variance, self.concentration
+            differences(problem, better, worse), scores, mean, ~mixing, self.variance, self.concentration
         )
         return loss.least(start, runtime=runtime)
 
 
 @dataclass(frozen=True, eq=False)
 class MixedRanking:
-    """The loss of pairs under weights and shares, and its gradient; `weighed` says which of them are weights."""
+    """The loss of pairs under weights and interpolation weights, and its gradient; `weighed` flags the former."""
 
     pairs: Any
     mixtures: list[MixedScores]
@@ -83,7 +89,7 @@ class MixedRanking:
     concentration: float = 1.0
 
     def __call__(self, vector: Vector) -> tuple[float, Vector]:
-        """Return the loss and its gradient, by weights and by shares as if these were free."""
+        """Return the loss and its gradient, as if interpolation weights were free."""
         away = np.where(self.weighed, vector - self.mean, 0.0)
         margins, gradient_of = MixedRows(self.pairs, self.mixtures).scored(vector)
         decline = -2 * np.exp(-np.logaddexp(0.0, margins))
@@ -94,34 +100,34 @@ class MixedRanking:
         return loss - prior, gradient
 
     def least(self, start: Vector, *, runtime: Runtime = Runtime()) -> tuple[Vector, float]:
-        """Go downhill from a start: in weights, and in the coordinates of a softmax of each score's shares."""
-        groups = share_groups(self.mixtures)
-        origin = from_shares(start, groups)
-        units = self._units(to_shares(origin, groups))
+        """Minimise the loss from a start: in weights, and in the softmax coordinates of each score's mixture."""
+        groups = interpolation_groups(self.mixtures)
+        origin = to_coordinates(start, groups)
+        units = self._units(from_coordinates(origin, groups))
         bounds = bounds_of(len(start), groups) / units[:, None]
 
         def in_units(moved: Vector) -> tuple[float, Vector]:
             place = units * moved
-            vector = to_shares(place, groups)
+            vector = from_coordinates(place, groups)
             loss, gradient = self(vector)
-            return loss, units * to_coordinates(gradient, vector, groups)
+            return loss, units * gradient_by_coordinates(gradient, vector, groups)
 
         moved, loss = least(in_units, origin / units, bounds=bounds, runtime=runtime)
-        return to_shares(units * moved, groups), loss
+        return from_coordinates(units * moved, groups), loss
 
     def _units(self, vector: Vector) -> Vector:
         """Units in which everything has about the same curvature, as in `Pro.learnt`."""
         squares = np.bincount(self.pairs.indices, self.pairs.data**2, minlength=len(vector)).astype(np.float64)
         for one in self.mixtures:
-            shares = one.shares_in(vector)
-            mixture = one.mixed(shares)
+            lambdas = one.interpolation_weights_in(vector)
+            mixture = one.mixed(lambdas)
             there = one.columns >= 0
             squares[one.columns[there]] += (one.values(mixture) ** 2).sum(axis=0)[there]
             # Of log Σ λ p by the coordinate of t: λ (p / Σ λ p - 1), but for the floor. A weight that is 0 will not
             # stay there.
-            parts = shares[:, :, None] * (one.probabilities / np.maximum(mixture, 1e-300)[:, None] - 1)
+            parts = lambdas[:, :, None] * (one.probabilities / np.maximum(mixture, 1e-300)[:, None] - 1)
             weights = np.maximum(np.abs(one.weights_in(vector)), 0.1)
-            for s, row in enumerate(one.share_columns):
+            for s, row in enumerate(one.interpolation_columns):
                 if (row >= 0).all():
                     squares[row] += ((one.counts @ parts[s].T) ** 2).sum(axis=0) * weights[s] ** 2
         own = np.where(self.weighed, 1 / self.variance, 1.0)

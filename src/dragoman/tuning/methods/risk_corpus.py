@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dragoman.core.options import option
 from dragoman.metrics.metric import Scorer
 from dragoman.tuning.methods.risk_sampling import Estimate, RiskSampling
-from dragoman.tuning.problems.drawn import Drawn
+from dragoman.tuning.problems.sample_statistics import SampleStatistics
 
 Vector = NDArray[np.float64]
 
@@ -26,18 +26,18 @@ class RiskCorpus(RiskSampling):
 
     Of n corpus samples alone the covariance would be noisy, as the gain of one depends on all sentences. So the gain is
     split into its linear part around the expected statistics, whose covariance within each sentence needs no corpus
-    samples, and the rest, which is small. That changes the noise, not the expectation: it has no bias if samples are
+    samples, and the rest, which is small. That changes the noise, not the expectation: it is unbiased if samples are
     independent.
     """
 
     name: ClassVar[str] = "risk-corpus"
 
-    corpus_samples: int = option(200, "corpora that are put together from samples for each update", minimum=2)
+    corpus_samples: int = option(200, "corpora resampled per update", minimum=2)
 
     def estimate(
-        self, drawn: Drawn, scorer: Scorer, sign: int, temperature: float, rng: np.random.Generator
+        self, drawn: SampleStatistics, scorer: Scorer, sign: int, temperature: float, rng: np.random.Generator
     ) -> Estimate:
-        """Equation 7.17's gradient."""
+        """Estimate the gradient of equation 7.17."""
         expected = drawn.probabilities @ drawn.statistics
         slopes = sign * _slopes(scorer, expected) / 100
         linear = drawn.statistics @ slopes
@@ -49,8 +49,8 @@ class RiskCorpus(RiskSampling):
         return Estimate(float(gains.mean()), shares)
 
 
-def resampled(drawn: Drawn, corpora: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Rows of samples, drawn with replacement from those of each sentence: one row a sentence, one column a corpus."""
+def resampled(drawn: SampleStatistics, corpora: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw samples of each sentence with replacement: a row per sentence, a column per corpus."""
     ends = np.cumsum(drawn.counts)
     totals = drawn.totals[:, None]
     drawn_numbers = np.floor(rng.random((len(drawn), corpora)) * totals).astype(np.int64)
@@ -58,8 +58,8 @@ def resampled(drawn: Drawn, corpora: int, rng: np.random.Generator) -> NDArray[n
     return np.searchsorted(ends, before + drawn_numbers, side="right")
 
 
-def resampled_shares(drawn: Drawn, rows: NDArray[np.int64], gains: Vector) -> Vector:
-    """What each row's features must be multiplied by, for the sum to be their covariance with corpora's gains."""
+def resampled_shares(drawn: SampleStatistics, rows: NDArray[np.int64], gains: Vector) -> Vector:
+    """Return factors of each row's features with which their sum is the covariance with the gains of corpora."""
     corpora = rows.shape[1]
     deviations = np.broadcast_to(gains - gains.mean(), rows.shape)
     shares = np.bincount(rows.ravel(), deviations.ravel(), minlength=len(drawn.counts)) / (corpora - 1)
@@ -69,7 +69,7 @@ def resampled_shares(drawn: Drawn, rows: NDArray[np.int64], gains: Vector) -> Ve
 
 
 def _slopes(scorer: Scorer, statistics: Vector) -> Vector:
-    """The derivatives of the score with respect to sums of statistics, by central differences."""
+    """Return the derivatives of the score by sums of statistics, from central differences."""
     steps = np.maximum(np.abs(statistics) * 1e-3, 1e-3)
     ends = statistics + np.array([1.0, -1.0])[:, None, None] * np.diag(steps)
     above, below = scorer.score(np.maximum(ends, 0))

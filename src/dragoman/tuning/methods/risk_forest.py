@@ -29,8 +29,8 @@ class RiskForest(Annealer):
     n-grams: |e| words, t_n n-grams of order n, and m_n of these that a reference has, not clipped (`ForestCounts`).
 
     `gain = bleu`: smooth BLEU (`smooth_bleu`) of the counts expected over the whole set, Σ_s E[m_n], Σ_s E[t_n],
-    Σ_s E[|e|] and the reference length of the best translations at the start. It is what `risk-nbest` maximises, but
-    for clipping, and over exponentially many candidates.
+    Σ_s E[|e|] and the reference length of the best translations at the start. This is the objective of `risk-nbest`
+    without clipping, over exponentially many candidates.
 
     `gain = linear`: the mean over sentences of E[G], where
 
@@ -51,7 +51,9 @@ class RiskForest(Annealer):
     tolerance: ClassVar[float] = 1e-6
 
     gain: Literal["bleu", "linear"] = option("bleu", "BLEU of expected counts, or its linear approximation")
-    p: float | None = option(None, "unigram precision, for linear; by default measured", minimum=1e-6, maximum=1)
+    p: float | None = option(
+        None, "unigram precision, for linear; by default measured at the start", minimum=1e-6, maximum=1
+    )
     r: float | None = option(
         None, "ratio of the precisions of one order and the order before, for linear; by default measured", minimum=1e-6
     )
@@ -61,7 +63,7 @@ class RiskForest(Annealer):
         return self.anneal(self.risk(problem, start, runtime=runtime), start, runtime=runtime)
 
     def risk(self, problem: HypergraphProblem, start: Vector, *, runtime: Runtime = Runtime()) -> Risk:
-        """The objective, given the weights to begin with."""
+        """Return the objective, given the start weights."""
         counts = ForestCounts.of(problem, runtime=runtime)
         best = problem.envelopes(start, np.zeros(len(start)), runtime=runtime)
         total = problem.statistics(best, runtime=runtime).sum(axis=0)
@@ -74,7 +76,7 @@ class RiskForest(Annealer):
         return ExpectedGain(counts, scale * (counts.matches @ theta - counts.words), runtime=runtime)
 
     def _precisions(self, matches: Vector, totals: Vector) -> tuple[float, float]:
-        """The unigram precision, and by what factor precisions fall from order to order on average."""
+        """Return the unigram precision, and the mean factor between the precisions of successive orders."""
         precisions = np.maximum(matches, 1) / np.maximum(totals, 1)
         fall = (precisions[-1] / precisions[0]) ** (1 / max(1, len(precisions) - 1))
         return self.p or float(precisions[0]), self.r or float(fall)
@@ -108,7 +110,7 @@ class ExpectedBleu:
         length, matches, totals = expected[0], expected[1 : 1 + self._order], expected[1 + self._order :]
         bleu = smooth_bleu(matches, totals, float(length), self._reference_length)
         slopes = np.concatenate([[bleu.by_hypothesis_length], bleu.by_matches, bleu.by_totals])
-        # By the chain rule, the gradient is that of the expectation of a gain that is linear in the counts.
+        # By the chain rule, the gradient equals the gradient of an expected gain that is linear in the counts.
         gains = np.einsum("ek,k->e", self._columns, slopes)  # not by BLAS, whose threads get in the way of ours
         values, gradient = derivations.expected_gains(gains, temperature / len(self._forests))
         entropy = float(values.sum() - expected @ slopes)

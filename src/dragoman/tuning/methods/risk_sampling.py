@@ -1,7 +1,7 @@
-"""Minimum risk training by sampling: what its two objectives share (Arun's thesis, chapter 7).
+"""Minimum risk training by sampling, the common part of its two objectives (Arun's thesis, chapter 7).
 
 Each update draws a minibatch, samples its derivations under the present weights, estimates the gradient of the expected
-gain plus temperature times entropy, and takes a step along it. Temperatures fall as it goes on: deterministic annealing
+gain plus temperature times entropy, and takes a step along it. The temperature falls over time: deterministic annealing
 (7.3.3).
 """
 
@@ -24,10 +24,18 @@ from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
 from dragoman.sampling.draw import Draw, draw_samples
 from dragoman.sampling.schedule import Sampling
-from dragoman.tuning.methods.method import Checkpoint, Learner, Lesson, State, saved_count, saved_names, saved_numbers
+from dragoman.tuning.methods.method import (
+    Checkpoint,
+    Learner,
+    State,
+    TrainingSet,
+    saved_count,
+    saved_names,
+    saved_numbers,
+)
 from dragoman.tuning.optimise.ascent import Ascent, AscentName, ascent_of
-from dragoman.tuning.problems.drawn import Drawn
-from dragoman.tuning.problems.ranges import changed
+from dragoman.tuning.problems.problem import changed
+from dragoman.tuning.problems.sample_statistics import SampleStatistics
 
 Vector = NDArray[np.float64]
 
@@ -46,35 +54,35 @@ class Estimate:
 class RiskSampling(Learner):
     """Options of minimum risk training by sampling."""
 
-    start: Literal["zero", "given"] = option("zero", "begin with weights of 0, or with those that are given")
-    minibatch: int = option(100, "sentences for each update", minimum=1)
-    order: Literal["random", "sequence"] = option("random", "minibatches are drawn at random, or come in turn")
-    samples: int = option(50, "samples a sentence and chain", minimum=2)
-    chains: int = option(1, "independent chains a sentence", minimum=1)
+    start: Literal["zero", "given"] = option("zero", "start from weights of 0, or from the given ones")
+    minibatch: int = option(100, "sentences per update", minimum=1)
+    order: Literal["random", "sequence"] = option("random", "draw minibatches at random, or take them in turn")
+    samples: int = option(50, "samples per sentence and chain", minimum=2)
+    chains: int = option(1, "independent chains per sentence", minimum=1)
     burn_in: int = option(20, "scans before the first sample", minimum=0)
-    initial: Literal["gloss", "random", "beam"] = option("gloss", "where chains begin")
+    initial: Literal["gloss", "random", "beam"] = option("gloss", "state in which chains begin")
     annealing: Literal["slow", "fast", "none"] = option(
-        "fast", "the temperature falls by a factor of 0.9 or 0.5, or is 0 all the time"
+        "fast", "multiply the temperature by 0.9 or 0.5, or keep it at 0"
     )
-    decay: float | None = option(None, "another factor by which it falls", minimum=0)
-    temperature: float = option(0.005, "the first: worth of a nat of entropy, in gain from 0 to 1", minimum=0)
+    decay: float | None = option(None, "another factor for the temperature", minimum=0)
+    temperature: float = option(0.005, "initial temperature: worth of a nat of entropy, in gain from 0 to 1", minimum=0)
     coldest: float = option(1e-5, "stop when the temperature is below this", minimum=0)
     updates_per_temperature: int = option(20, "updates before the temperature falls", minimum=1)
-    updates: int | None = option(None, "stop after so many updates (without annealing: 300)", minimum=1)
+    updates: int | None = option(None, "maximum number of updates (without annealing: 300)", minimum=1)
     ascent: AscentName = option("adam", "Adam, approximated exponentiated gradient, or the plain gradient")
-    rate: float | None = option(None, "learning rate, of eg the first; adam: 0.1, others: 2", minimum=0)
-    meta_rate: float = option(2.0, "how fast eg changes its rates", minimum=0)
-    evaluate_every: int = option(20, "updates from one checkpoint to the next", minimum=1)
-    average: bool = option(True, "a checkpoint's weights are the mean over its updates, not those after the last")
+    rate: float | None = option(None, "learning rate, for eg the initial one; adam: 0.1, others: 2", minimum=0)
+    meta_rate: float = option(2.0, "rate at which eg changes its learning rates", minimum=0)
+    evaluate_every: int = option(20, "updates between checkpoints", minimum=1)
+    average: bool = option(True, "a checkpoint has the mean weights over its updates, not the last ones")
 
     @abstractmethod
     def estimate(
-        self, drawn: Drawn, scorer: Scorer, sign: int, temperature: float, rng: np.random.Generator
+        self, drawn: SampleStatistics, scorer: Scorer, sign: int, temperature: float, rng: np.random.Generator
     ) -> Estimate:
         """Estimate the gain and the gradient; the gain is `sign` times the metric's score divided by 100."""
 
     def temperature_of(self, update: int) -> float:
-        """The temperature of an update, counted from 0."""
+        """Return the temperature of an update, counted from 0."""
         if self.annealing == "none":
             return 0.0
         return self.temperature * self._decay ** (update // self.updates_per_temperature)
@@ -92,7 +100,7 @@ class RiskSampling(Learner):
         return self.updates or (300 if self.annealing == "none" else None)
 
     def reason_to_stop(self, update: int) -> str | None:
-        """Why there is to be no such update, counted from 0."""
+        """Return the reason to stop before an update, counted from 0, or None."""
         if self._updates is not None and update >= self._updates:
             return f"{update} updates are done"
         if self.annealing != "none" and self.temperature_of(update) < self.coldest:
@@ -100,11 +108,11 @@ class RiskSampling(Learner):
         return None
 
     def checkpoints(
-        self, lesson: Lesson, start: Weights, state: State | None, seed: int, runtime: Runtime
+        self, training_set: TrainingSet, start: Weights, state: State | None, seed: int, runtime: Runtime
     ) -> Iterator[Checkpoint]:
-        """Go uphill, a checkpoint every so many updates."""
+        """Climb, with a checkpoint after every `evaluate_every` updates."""
         ascent = ascent_of(self.ascent, self._rate, self.meta_rate)
-        weights, update = self._first(start, lesson), 0
+        weights, update = self._first(start, training_set), 0
         if state is not None:
             ascent.restore(state)
             names = saved_names(state)
@@ -115,7 +123,7 @@ class RiskSampling(Learner):
             gains, passed = [], []
             with runtime.stage("learning") as share:
                 for done in range(self.evaluate_every):
-                    weights, gain = self._updated(lesson, weights, ascent, update, seed, runtime)
+                    weights, gain = self._updated(training_set, weights, ascent, update, seed, runtime)
                     gains.append(gain)
                     passed.append(weights)
                     update += 1
@@ -133,12 +141,12 @@ class RiskSampling(Learner):
                 "names": np.array(list(weights), np.str_),
                 "weights": weights.vector(list(weights)),
             }
-            judged = _mean(passed if self.average else passed[-1:], lesson)
+            judged = _mean(passed if self.average else passed[-1:], training_set)
             yield Checkpoint(judged, {**now, **ascent.state()}, report, stop)
 
-    def check(self, lesson: Lesson) -> None:
+    def check(self, training_set: TrainingSet) -> None:
         """Refuse schedules that never end, or never begin."""
-        super().check(lesson)
+        super().check(training_set)
         if self.annealing != "none" and self.updates is None:
             if not self._decay < 1:
                 raise UsageError(f"the decay is {self._decay:g}, so that the temperature never falls; expected below 1")
@@ -147,31 +155,31 @@ class RiskSampling(Learner):
         if self.reason_to_stop(0):
             raise UsageError(f"the temperature begins at {self.temperature:g}, below the coldest, {self.coldest:g}")
 
-    def _first(self, start: Weights, lesson: Lesson) -> Weights:
+    def _first(self, start: Weights, training_set: TrainingSet) -> Weights:
         if self.start == "given":
             return start
-        return start.updated(dict.fromkeys([*lesson.names, *lesson.sparse(start)], 0.0))
+        return start.updated(dict.fromkeys([*training_set.names, *training_set.sparse(start)], 0.0))
 
     def _updated(
-        self, lesson: Lesson, weights: Weights, ascent: Ascent, update: int, seed: int, runtime: Runtime
+        self, training_set: TrainingSet, weights: Weights, ascent: Ascent, update: int, seed: int, runtime: Runtime
     ) -> tuple[Weights, float]:
-        """One step: the weights after it, and the expected gain before it."""
+        """Make one update; return the weights after it, and the expected gain before it."""
         rng = np.random.default_rng([seed, update])
-        units = self.minibatch_of(lesson.units, update, rng)
-        drawn = self._draw(lesson, weights, units, int(rng.integers(2**63)), runtime)
+        units = self.minibatch_of(training_set.units, update, rng)
+        drawn = self._draw(training_set, weights, units, int(rng.integers(2**63)), runtime)
         temperature = self.temperature_of(update)
-        estimate = self.estimate(drawn, lesson.scorer, lesson.sign, temperature, rng)
-        sparse = lesson.sparse(drawn.features.names)
-        names = [*lesson.names, *sparse]
+        estimate = self.estimate(drawn, training_set.scorer, training_set.sign, temperature, rng)
+        sparse = training_set.sparse(drawn.features.names)
+        names = [*training_set.names, *sparse]
         gradient = drawn.weighted_features(names, estimate.shares)
         values = weights.vector(names) + ascent.step(names, gradient, update + 1)
         # Sparse weights that this minibatch lacks stay as they are, after the others.
         return changed(
-            weights, names, values, dict.fromkeys(sorted({*sparse, *lesson.sparse(weights)}), (0, 0))
+            weights, names, values, dict.fromkeys(sorted({*sparse, *training_set.sparse(weights)}), (0, 0))
         ), estimate.gain
 
     def minibatch_of(self, units: NDArray[np.int64], update: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """The units of a minibatch, in order: as many as it takes to have so many sentences; `units` are all bounds."""
+        """Return the units of a minibatch, in order: as many as have `minibatch` sentences; `units` are all bounds."""
         sizes = np.diff(units)
         if self.order == "sequence":
             first = int(np.searchsorted(units, update * self.minibatch % units[-1], side="right")) - 1
@@ -181,7 +189,9 @@ class RiskSampling(Learner):
         count = 1 + int(np.searchsorted(np.cumsum(sizes[order]), self.minibatch))
         return np.sort(order[:count])
 
-    def _draw(self, lesson: Lesson, weights: Weights, units: NDArray[np.int64], seed: int, runtime: Runtime) -> Drawn:
+    def _draw(
+        self, training_set: TrainingSet, weights: Weights, units: NDArray[np.int64], seed: int, runtime: Runtime
+    ) -> SampleStatistics:
         sampling = Sampling(
             samples=self.samples,
             chains=self.chains,
@@ -190,20 +200,20 @@ class RiskSampling(Learner):
             initial=self.initial,
             jump_every=0,
         )
-        sizes = np.diff(lesson.units)[units]
-        sentences = Ragged(np.arange(len(lesson)), lesson.units).take(units).values
+        sizes = np.diff(training_set.units)[units]
+        sentences = Ragged(np.arange(len(training_set)), training_set.units).take(units).values
         parts = draw_samples(
-            lesson.spread(weights, runtime=runtime),
-            Draw(sampling, seed, trace=lesson.sees_documents),
-            [lesson.lines[i] for i in sentences.tolist()],
+            training_set.spread(weights, runtime=runtime),
+            Draw(sampling, seed, trace=training_set.sees_documents),
+            [training_set.lines[i] for i in sentences.tolist()],
             np.repeat(units, sizes).tolist(),
         )
         drawn = Samples.concatenate([part.samples for part in parts])
-        return Drawn.of(drawn, lesson.scorer, sentences, weights, runtime=runtime)
+        return SampleStatistics.of(drawn, training_set.scorer, sentences, weights, runtime=runtime)
 
 
-def _mean(passed: Sequence[Weights], lesson: Lesson) -> Weights:
-    """The mean of some weights; sparse ones that are 0 are left out."""
-    sparse = lesson.sparse({name for weights in passed for name in weights})
-    names = [*lesson.names, *sparse]
+def _mean(passed: Sequence[Weights], training_set: TrainingSet) -> Weights:
+    """Return the mean of some weights, without sparse ones that are 0."""
+    sparse = training_set.sparse({name for weights in passed for name in weights})
+    names = [*training_set.names, *sparse]
     return changed(passed[-1], names, np.mean([weights.vector(names) for weights in passed], axis=0), sparse)

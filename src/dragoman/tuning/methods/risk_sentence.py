@@ -9,7 +9,7 @@ import numpy as np
 
 from dragoman.metrics.metric import Scorer
 from dragoman.tuning.methods.risk_sampling import Estimate, RiskSampling
-from dragoman.tuning.problems.drawn import Drawn
+from dragoman.tuning.problems.sample_statistics import SampleStatistics
 
 
 @dataclass(frozen=True)
@@ -18,17 +18,17 @@ class RiskSentence(RiskSampling):
 
     The gain is the smoothed sentence-level version of the metric. Its gradient is the covariance of features with
     gain - T · score (7.13; log p and the score differ by a constant), the mean over the sentences of a minibatch. The
-    estimate has no bias if samples are independent.
+    estimate is unbiased if samples are independent.
 
-    Cost: a minibatch's sampling for each update; what comes after takes some percent of it.
+    Cost: sampling a minibatch for each update; the rest takes some per cent of that.
     """
 
     name: ClassVar[str] = "risk-sentence"
 
     def estimate(
-        self, drawn: Drawn, scorer: Scorer, sign: int, temperature: float, rng: np.random.Generator
+        self, drawn: SampleStatistics, scorer: Scorer, sign: int, temperature: float, rng: np.random.Generator
     ) -> Estimate:
-        """Equation 7.13, as a mean."""
+        """Estimate the gradient of equation 7.13, as a mean."""
         gains = sign * scorer.sentence_scores(drawn.statistics) / 100
         shares = drawn.covariance_shares(gains - temperature * drawn.scores) / len(drawn)
         return Estimate(float(drawn.probabilities @ gains) / len(drawn), shares)

@@ -16,7 +16,7 @@ from dragoman.tuning.problems.problem import Evaluator, Problem
 
 Objectives = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
-#: Where the worst vertex may go, as multiples of the way from it to the middle of the others, from there on:
+#: Moves of the worst vertex, as multiples of the way from it to the centroid of the others, beyond the centroid:
 #: reflection, expansion, outside contraction, inside contraction.
 _MOVES = np.array([1.0, 2.0, 0.5, -0.5])
 
@@ -37,8 +37,8 @@ class Simplex(Tuner):
     name: ClassVar[str] = "simplex"
 
     starts: int = option(1, "runs, each with random vertices of its own; the best one counts", minimum=1)
-    tolerance: float = option(1e-4, "stop when no weight of a vertex is further from the best vertex's", minimum=0)
-    steps: int = option(10_000, "stop after so many steps in any case", minimum=1)
+    tolerance: float = option(1e-4, "stop when all vertices are this close to the best one, by weight", minimum=0)
+    steps: int = option(10_000, "maximum number of steps", minimum=1)
 
     def improve(
         self, problem: Problem, start: NDArray[np.float64], rng: np.random.Generator, runtime: Runtime
@@ -61,7 +61,7 @@ def climb(
     steps: int,
     expect: Callable[[NDArray[np.float64], NDArray[np.float64]], None] | None = None,
 ) -> Optimum:
-    """Maximise a function of points, given as rows, from a simplex; `expect` is told where points will be looked for.
+    """Maximise a function of points, given as rows, from a simplex; `expect` is called with the box of the next points.
 
     >>> peak = climb(lambda points: -((points - 3) ** 2).sum(axis=1), np.array([[0.0, 0], [1, 0], [0, 1]]), 1e-6, 200)
     >>> peak.weights.round(5).tolist()

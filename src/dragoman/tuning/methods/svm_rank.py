@@ -16,7 +16,7 @@ from dragoman.tuning.methods.method import Optimum, Tuner
 from dragoman.tuning.problems.problem import Problem, differences
 from dragoman.tuning.problems.pseudo_document import Gains
 
-#: How much the margins of examples may differ from optimal ones; that of SVM-light, which Schuth used.
+#: Tolerance of margins, as in SVM-light, which Schuth used.
 TOLERANCE = 1e-3
 
 
@@ -41,12 +41,12 @@ class SvmRank(Tuner):
 
     name = "svm-rank"
 
-    C: float = option(0.04, "weight of the loss against that of small weights", minimum=1e-12)
-    decay: float = option(0.9, "how much of the pseudo-document is left after another sentence", minimum=0, maximum=1)
+    C: float = option(0.04, "weight of the loss relative to the regulariser", minimum=1e-12)
+    decay: float = option(0.9, "factor by which the pseudo-document decays after each sentence", minimum=0, maximum=1)
     best: int = option(3, "candidates of each sentence that are compared with others", minimum=1)
     followers: int = option(30, "candidates that each of them is compared with", minimum=1)
-    selection: Literal["spread", "next"] = option("spread", "which ones: over the whole list, or the next best")
-    max_iterations: int = option(100_000, "passes of the solver over the pairs, at most", minimum=1)
+    selection: Literal["spread", "next"] = option("spread", "these are spread over the list, or the next best")
+    max_iterations: int = option(100_000, "maximum passes of the solver over the pairs", minimum=1)
 
     def improve(
         self, problem: Problem, start: NDArray[np.float64], rng: np.random.Generator, runtime: Runtime
@@ -111,7 +111,7 @@ def ranked_pairs(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return better and worse rows: in each sentence, each of the first `best` with `followers` behind it.
 
-    Those are the next ones, or if `spread`, every so-manieth of all behind it, the last among them.
+    Those are the next ones, or if `spread`, at even distances to the end of the list, the last among them.
 
     >>> better, worse = ranked_pairs(np.array([0, 3]), np.array([1.0, 5.0, 2.0]), best=2, followers=1)
     >>> better.tolist(), worse.tolist()

@@ -1,1 +1,1 @@
-"""What methods of tuning go uphill with: line searches, quasi-Newton steps, stochastic ascent. Numbers only."""
+"""Numerical optimisation for tuning methods: line searches, quasi-Newton steps, stochastic ascent."""

@@ -1,4 +1,4 @@
-"""Steps uphill: along noisy gradients (exponentiated gradient, plain, Adam), and by L-BFGS."""
+"""Gradient ascent: along noisy gradients (exponentiated gradient, plain, Adam), and by L-BFGS."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from dragoman.core.runtime import Runtime
 Vector = NDArray[np.float64]
 AscentName = Literal["eg", "sgd", "adam"]
 
-#: A learning rate falls at most to this share of itself in one step (7.10).
+#: Smallest factor of a learning rate in one step (7.10).
 _LEAST = 0.1
-#: And grows at most by this factor, so that one large gradient does not undo all others.
+#: Largest factor, so that one large gradient does not undo all others.
 _MOST = 2.0
 
 _NAMES = "ascent_names"
 
 
 class Ascent(ABC):
-    """Steps for a growing set of weights: what is remembered of each is a row of numbers, by the weight's name."""
+    """Steps for a growing set of weights, with a row of memory for each weight, by name."""
 
-    #: What is remembered of a weight that was never seen.
+    #: The memory of a new weight.
     fresh: tuple[float, ...]
 
     def __init__(self) -> None:
@@ -35,10 +35,10 @@ class Ascent(ABC):
 
     @abstractmethod
     def _step(self, gradient: Vector, memory: Vector, update: int) -> Vector:
-        """What to add to the weights; `memory`, a row a weight, is changed in place."""
+        """Return the change of the weights; `memory`, a row per weight, is changed in place."""
 
     def step(self, names: Sequence[str], gradient: Vector, update: int) -> Vector:
-        """What to add to the weights `names` in update number `update`, counted from 1."""
+        """Return the change of the weights `names` in update number `update`, counted from 1."""
         for name in names:
             self._rows.setdefault(name, len(self._rows))
         new = len(self._rows) - len(self._memory)
@@ -50,15 +50,15 @@ class Ascent(ABC):
         return step
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All that is remembered, to save."""
+        """Return the memory as arrays to save."""
         return {_NAMES: np.array(list(self._rows), np.str_), "ascent_memory": self._memory}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Remember what `state` gave."""
+        """Restore what `state` returned."""
         self._rows = {str(name): row for row, name in enumerate(state[_NAMES].reshape(-1))}
         self._memory = state["ascent_memory"].astype(np.float64)
         if self._memory.shape != (len(self._rows), len(self.fresh)) or not np.isfinite(self._memory).all():
-            raise DataError("the saved state has another memory", expected=f"{len(self.fresh)} numbers a weight")
+            raise DataError("the saved state has another memory", expected=f"{len(self.fresh)} numbers per weight")
 
 
 class ExponentiatedGradient(Ascent):
@@ -114,20 +114,20 @@ class Adam(Ascent):
 
 
 def ascent_of(name: AscentName, rate: float, meta_rate: float) -> Ascent:
-    """Return the chosen way uphill."""
+    """Return the ascent of a name."""
     if name == "eg":
         return ExponentiatedGradient(rate, meta_rate)
     return GradientAscent(rate) if name == "sgd" else Adam(rate)
 
 
-#: Something to maximise: its value and its gradient.
+#: A function to maximise: its value and its gradient.
 Differentiable = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
 
-#: SciPy's own.
+#: SciPy's default.
 TOLERANCE = 2.2e-9
 #: SciPy's status of a search along a line that failed.
 _FAILED = 2
-#: A climb that ends early where the objective still rises by such a share of itself, or such a number, has failed.
+#: Relative (or absolute) slope of the objective above which a climb that ends early has failed.
 _STILL_STEEP = 1e-3
 
 
@@ -140,12 +140,12 @@ def maximise(
     bounds: NDArray[np.float64] | None = None,
     runtime: Runtime = Runtime(),
 ) -> tuple[NDArray[np.float64], float]:
-    """Climb by L-BFGS for at most so many iterations; returns where that ends and the objective there.
+    """Climb by L-BFGS for at most `iterations`; return the last weights and their objective.
 
     `bounds` has the least and the largest value of each weight, a row each.
 
-    It ends when a step gains less than `tolerance` times the objective. If it ends because no step gains anything where
-    the slope says that one should, a warning says so; if there is no finite objective there, the start is returned.
+    It ends when a step gains less than `tolerance` times the objective. A warning is given if no step gains anything
+    although the gradient is not zero. If the last objective is not finite, the start is returned.
 
     >>> weights, value = maximise(lambda w: (5 - float((w - 1) @ (w - 1)), 2 - 2 * w), np.array([3.0, 4.0]), 100)
     >>> weights.round(5).tolist(), round(value, 5)
@@ -161,8 +161,8 @@ def maximise(
     limits = {"maxiter": iterations, "ftol": tolerance}
     found = minimize(negated, start, jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
     if not np.isfinite(found.fun) or not np.isfinite(found.x).all():
-        runtime.warn("L-BFGS came to weights without a finite objective; the weights that it began with stay")
+        runtime.warn("L-BFGS reached weights without a finite objective; the start is kept")
         return start.astype(np.float64), float(objective(start)[0])
     if found.status == _FAILED and np.abs(found.jac).max(initial=0.0) > _STILL_STEEP * max(1.0, abs(found.fun)):
-        runtime.warn(f"L-BFGS found no better weights after {found.nit:,} steps, though the objective still rises")
+        runtime.warn(f"L-BFGS found no better weights after {found.nit:,} steps, though the gradient is not zero")
     return np.asarray(found.x, np.float64), -float(found.fun)

@@ -1,4 +1,4 @@
-"""The metric along a line of weights, exactly: a step function, from the upper envelopes of all sentences.
+"""The exact metric along a line of weights: a step function, from the upper envelopes of all sentences.
 
 Along w + t d a candidate with features h scores w · h + t d · h, a straight line in t. Each sentence's translation is
 the highest line, so that it changes only at the breaks of the upper envelope of its lines (Och 2003); the metric
@@ -7,6 +7,7 @@ changes only where one of them does.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from threading import Event
 from typing import Literal, NamedTuple, Protocol
@@ -23,9 +24,9 @@ from dragoman.tuning.problems.problem import Problem, best_rows
 
 Vector = NDArray[np.float64]
 
-#: Pieces narrower than this, in units of the largest weight, are no place to go: rounding might miss them.
+#: Pieces narrower than this, in units of the largest weight, are passed over: rounding might miss them.
 NARROWEST = 1e-9
-#: How far beyond the last break weights go into a piece without end, in units of the sum of absolute weights.
+#: Distance beyond the last break at which a piece without end is entered, in units of the sum of absolute weights.
 REACH = 0.1
 
 
@@ -62,48 +63,73 @@ class Line:
         return np.concatenate([self.breaks, [np.inf]])
 
 
+class Steps(NamedTuple):
+    """Statistics of the translations along a line: their sum is row `i` of `sums` on piece `i` (see `Line`)."""
+
+    breaks: Vector
+    sums: Vector
+
+
 class Point(Protocol):
-    """A place in the space of weights, with all that lines through it share."""
+    """A point in the space of weights, with all that lines through it share."""
 
     @property
-    def objective(self) -> float:
-        """The objective here, at t = 0."""
+    def sums(self) -> Vector:
+        """The sum of the statistics of the translations here, as one row."""
 
-    def line(self, direction: Vector) -> Line:
-        """Return the objective along a line through here."""
+    def steps(self, direction: Vector) -> Steps:
+        """Return the statistics along a line through this point."""
 
     def moved(self, step: float, direction: Vector) -> Point:
-        """Return the place after a step along a direction."""
+        """Return the point after a step along a direction."""
 
 
 class Lines(Protocol):
     """A problem prepared for many line searches."""
 
+    @property
+    def problem(self) -> Problem | HypergraphProblem:
+        """The problem itself."""
+
     def at(self, weights: Vector) -> Point:
-        """Return the place of some weights."""
+        """Return the point of some weights."""
 
 
 def prepare(problem: Problem | HypergraphProblem, *, runtime: Runtime = Runtime()) -> Lines:
-    """Prepare a problem for many line searches; the threads are those of a single search on hypergraphs."""
+    """Prepare a problem for many line searches; `runtime` has the threads of one search on hypergraphs."""
     if isinstance(problem, HypergraphProblem):
         return HypergraphLines(problem, runtime=runtime)
     return CandidateLines(problem)
 
 
-def line_search(problem: Problem | HypergraphProblem, weights: Vector, direction: Vector) -> Line:
-    """The objective along `weights + t * direction`, for all t.
+def line_searches(lines: Lines, points: Sequence[Point], directions: Iterable[Vector]) -> list[Line]:
+    """Return the objective along a line through each point, for all t. The metric is called once for all of them.
 
     Costs a sort of each sentence's candidates by slope, and then about one comparison for each candidate.
     """
+    found = [point.steps(direction) for point, direction in zip(points, directions, strict=True)]
+    scores = _objectives(lines.problem, [steps.sums for steps in found])
+    return [Line(steps.breaks, along) for steps, along in zip(found, scores, strict=True)]
+
+
+def line_search(problem: Problem | HypergraphProblem, weights: Vector, direction: Vector) -> Line:
+    """Return the objective along `weights + t * direction`, for all t."""
     if weights.shape != (len(problem.names),) or direction.shape != weights.shape:
         raise UsageError(
             f"there are {len(weights)} weights and a direction of {len(direction)} for {len(problem.names)} features"
         )
-    return prepare(problem).at(weights).line(direction)
+    lines = prepare(problem)
+    return line_searches(lines, [lines.at(weights)], [direction])[0]
+
+
+def _objectives(problem: Problem | HypergraphProblem, sums: Sequence[Vector]) -> list[Vector]:
+    """Return the objective of each row of several arrays, by one call of the metric."""
+    scores = problem.sign * problem.scorer.score(np.concatenate(sums))
+    return np.split(scores, np.cumsum([len(rows) for rows in sums])[:-1])
 
 
 class CandidateLines:
-    """Line searches over lists of candidates. The order of slopes along each axis is kept: no search sorts it again."""
+    """Line searches over lists of candidates. Each axis is sorted by slope once."""
 
     def __init__(self, problem: Problem):
         self.problem = problem
@@ -114,25 +140,25 @@ class CandidateLines:
         self._orders: dict[int, NDArray[np.int32]] = {}
 
     def at(self, weights: Vector) -> CandidatePoint:
-        """Return the place of some weights."""
+        """Return the point of some weights."""
         return CandidatePoint(self, *self.scores(weights))
 
     def scores(self, weights: Vector) -> tuple[Vector, NDArray[np.int32]]:
-        """The weighted sum of each candidate's features, and each sentence's best candidate."""
+        """Return the weighted sum of each candidate's features, and each sentence's best candidate."""
         scores, best = kernels.mert_scores(self.columns, np.ascontiguousarray(weights, np.float64), self.sentences)
         if not np.isfinite(scores).all():
             raise DataError("some weighted sums of features are too large to compute with", expected="smaller weights")
         return scores, best
 
     def order(self, axis: int) -> NDArray[np.int32]:
-        """Each sentence's candidates by falling slope along an axis."""
-        if axis not in self._orders:  # two threads may both find it missing; they then find the same
+        """Return each sentence's candidates by falling slope along an axis."""
+        if axis not in self._orders:  # two threads may both compute it, with the same result
             self._orders[axis] = kernels.mert_order(self.columns[axis], self.sentences)
         return self._orders[axis]
 
 
 class CandidatePoint:
-    """Some weights, as the score of every candidate and the best candidate of every sentence under them."""
+    """A point as the score of every candidate, and the best candidate of every sentence."""
 
     def __init__(self, lines: CandidateLines, scores: Vector, best: NDArray[np.int32]):
         self._lines = lines
@@ -141,28 +167,26 @@ class CandidatePoint:
         self._slopes: dict[bytes, Vector] = {}
 
     @property
-    def objective(self) -> float:
-        """The objective at these weights."""
-        problem = self._lines.problem
-        return problem.sign * float(problem.scorer.score(problem.statistics[self._best].sum(axis=0)))
+    def sums(self) -> Vector:
+        """The sum of the statistics of the best candidates, as one row."""
+        return np.asarray(self._lines.problem.statistics[self._best].sum(axis=0, keepdims=True))
 
     def moved(self, step: float, direction: Vector) -> CandidatePoint:
-        """Return the place after a step, but for rounding; much faster than to begin with the weights."""
+        """Return the point after a step, up to rounding; much faster than from the weights."""
         of = self._lines
         return CandidatePoint(of, *kernels.mert_moved(self._scores, self._along(direction), step, of.sentences))
 
-    def line(self, direction: Vector) -> Line:
-        """Return the objective along a line through here."""
+    def steps(self, direction: Vector) -> Steps:
+        """Return the statistics along a line through this point."""
         of, axis, slopes = self._lines, _axis(direction), self._along(direction)
         if axis is None:
             order, bounds = kernels.mert_contenders(self._scores, self._best, slopes, of.sentences)
         else:
             order, bounds = of.order(axis), of.sentences
-        breaks, sums = kernels.mert_line(self._scores, self._best, slopes, order, bounds, of.same, of.statistics)
-        return Line(breaks, of.problem.sign * of.problem.scorer.score(sums))
+        return Steps(*kernels.mert_line(self._scores, self._best, slopes, order, bounds, of.same, of.statistics))
 
     def _along(self, direction: Vector) -> Vector:
-        """The slope of each candidate; kept, because a move follows a search along the same direction."""
+        """Return the slope of each candidate; cached, because a move follows a search along the same direction."""
         axis = _axis(direction)
         if axis is not None:
             return np.asarray(self._lines.columns[axis])
@@ -173,7 +197,7 @@ class CandidatePoint:
 
 
 def _axis(direction: Vector) -> int | None:
-    """The number of the axis that a direction goes along, if it does."""
+    """Return the number of the axis that a direction is, or None."""
     axes = np.flatnonzero(direction)
     return int(axes[0]) if len(axes) == 1 and direction[axes[0]] == 1 else None
 
@@ -186,32 +210,32 @@ class HypergraphLines:
         self.runtime = runtime
 
     def at(self, weights: Vector) -> HypergraphPoint:
-        """Return the place of some weights."""
+        """Return the point of some weights."""
         return HypergraphPoint(self, weights)
 
 
 class HypergraphPoint:
-    """Some weights. Envelopes along a direction are those of candidates: the derivations that are best somewhere."""
+    """A point as its weights. The candidates along a line are the derivations that are best somewhere on it."""
 
     def __init__(self, lines: HypergraphLines, weights: Vector):
         self._lines = lines
         self._weights = weights
 
     @property
-    def objective(self) -> float:
-        """The objective at these weights."""
-        return self._lines.problem.objective(self._weights, runtime=self._lines.runtime)
+    def sums(self) -> Vector:
+        """The sum of the statistics of the best derivations, as one row."""
+        return self._lines.problem.sums(self._weights, runtime=self._lines.runtime)[None]
 
     def moved(self, step: float, direction: Vector) -> HypergraphPoint:
-        """Return the place after a step."""
+        """Return the point after a step."""
         return HypergraphPoint(self._lines, self._weights + step * direction)
 
-    def line(self, direction: Vector) -> Line:
-        """Return the objective along a line through here."""
+    def steps(self, direction: Vector) -> Steps:
+        """Return the statistics along a line through this point."""
         problem, runtime = self._lines.problem, self._lines.runtime
         found = problem.envelopes(self._weights, direction, runtime=runtime)
         statistics = problem.statistics(found, runtime=runtime)
-        breaks, sums = kernels.mert_line(
+        steps = kernels.mert_line(
             found.intercepts,
             best_rows(found.intercepts, found.graphs).astype(np.int32),
             found.slopes,
@@ -220,11 +244,11 @@ class HypergraphPoint:
             kernels.mert_same_statistics(statistics, found.graphs),
             statistics,
         )
-        return Line(breaks, problem.sign * problem.scorer.score(sums))
+        return Steps(*steps)
 
 
 class Place(NamedTuple):
-    """Where a climb is, and the objective there."""
+    """The current weights of a climb, and the objective there."""
 
     weights: Vector
     point: Point
@@ -240,10 +264,11 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True)
 class LineAscent:
-    """Climbs from one start by exact line searches: along each axis and some random directions, round after round.
+    """Climbs by exact line searches: along each axis and some random directions, round after round.
 
     Every move is made as it is found, or only the best of a round (`best_of_round`). With `smoothing`, the score of a
-    piece is the minimum or the mean over the pieces around it, `window` to each side.
+    piece is the minimum or the mean over the pieces around it, `window` to each side. Climbs from several starts go
+    side by side: the metric then scores the lines of all of them in one call, and none depends on the others.
     """
 
     random_directions: int
@@ -253,30 +278,48 @@ class LineAscent:
     min_gain: float
     max_rounds: int
 
-    def climb(self, lines: Lines, start: Vector, rng: np.random.Generator, stop: Event) -> tuple[Vector, float]:
-        """Move from one start until nothing gains any more; return the weights and the objective there."""
-        at = self._place(lines, start, -np.inf)
+    def climb(self, lines: Lines, starts: Vector, rngs: Sequence[np.random.Generator], stop: Event) -> list[Place]:
+        """Move from each start until nothing gains any more; return where the climbs end."""
+        at = self._places(lines, [*starts], [-np.inf] * len(starts))
+        climbing = list(range(len(at)))
         for _ in range(self.max_rounds):
-            before = at
-            directions = np.concatenate([np.eye(len(start)), rng.normal(size=(self.random_directions, len(start)))])
-            for group in [directions] if self.best_of_round else directions[:, None]:
+            before = {i: at[i] for i in climbing}
+            # Every move has one direction, or all of them, for each climb.
+            directions = np.array([self._directions(rngs[i], len(at[i].weights)) for i in climbing])
+            for group in [directions] if self.best_of_round else directions.swapaxes(0, 1)[:, :, None]:
                 if not stop.is_set():
-                    at = self._move(at, group)
-            if at is before:
+                    for i, place in zip(climbing, self._move(lines, [at[i] for i in climbing], group), strict=True):
+                        at[i] = place
+            climbing = [i for i in climbing if at[i] is not before[i]]
+            if not climbing:
                 break
-            # What counts is the metric where rounding really led.
-            at = self._place(lines, at.weights, at.objective)
-            if self.smoothing == "none" and at.objective <= before.objective:
-                return before.weights, before.objective
-        return at.weights, at.objective
+            # The metric at the rounded weights is what counts.
+            really = self._places(lines, [at[i].weights for i in climbing], [at[i].objective for i in climbing])
+            for i, place in zip(climbing, really, strict=True):
+                gains = self.smoothing != "none" or place.objective > before[i].objective
+                at[i] = place if gains else before[i]
+            climbing = [i for i in climbing if at[i] is not before[i]]
+        return at
 
-    def _place(self, lines: Lines, weights: Vector, smoothed: float) -> Place:
-        point = lines.at(weights)
-        return Place(weights, point, point.objective if self.smoothing == "none" else smoothed)
+    def _directions(self, rng: np.random.Generator, size: int) -> Vector:
+        """Return the directions of a round: all axes, and random ones."""
+        return np.concatenate([np.eye(size), rng.normal(size=(self.random_directions, size))])
 
-    def _move(self, at: Place, directions: Vector) -> Place:
-        """Make the best of the moves along some directions, if it gains enough."""
-        moves = [self.search(at.point.line(direction), at.weights, direction) for direction in directions]
+    def _places(self, lines: Lines, weights: Sequence[Vector], smoothed: Sequence[float]) -> list[Place]:
+        points, objectives = [lines.at(one) for one in weights], smoothed
+        if self.smoothing == "none":
+            objectives = [float(score[0]) for score in _objectives(lines.problem, [point.sums for point in points])]
+        return [Place(*place) for place in zip(weights, points, objectives, strict=True)]
+
+    def _move(self, lines: Lines, at: Sequence[Place], directions: Vector) -> list[Place]:
+        """Make the best of the moves along its directions in each climb, if it gains enough."""
+        _, many, size = directions.shape
+        points = [place.point for place in at for _ in range(many)]
+        found = line_searches(lines, points, directions.reshape(-1, size))
+        return [self._moved(place, directions[i], found[i * many : (i + 1) * many]) for i, place in enumerate(at)]
+
+    def _moved(self, at: Place, directions: Vector, lines: Sequence[Line]) -> Place:
+        moves = [self.search(line, at.weights, direction) for line, direction in zip(lines, directions, strict=True)]
         chosen = max(range(len(moves)), key=lambda i: moves[i].score)
         move, direction = moves[chosen], directions[chosen]
         if move.score <= at.objective + self.min_gain:
@@ -297,14 +340,14 @@ class LineAscent:
 
 
 def middle(low: float, high: float, reach: float) -> float:
-    """Where to go in a piece: its middle, or `reach` into one without end; 0 if it has no ends at all."""
+    """Return the middle of a piece, or the point `reach` into one with one end; 0 if it has no ends."""
     if np.isinf(low):
         return 0.0 if np.isinf(high) else high - reach
     return low + reach if np.isinf(high) else (low + high) / 2
 
 
 def smooth(scores: Vector, window: int, how: Literal["minimum", "average"]) -> Vector:
-    """The minimum or the mean of each score and of up to `window` scores on each side of it.
+    """Return the minimum or the mean of each score and of up to `window` scores on each side of it.
 
     >>> smooth(np.array([1.0, 5.0, 3.0]), 1, "minimum").tolist()
     [1.0, 1.0, 3.0]

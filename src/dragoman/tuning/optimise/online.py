@@ -3,8 +3,8 @@
 Each worker has weights of its own. The sentences of a pass stand in a queue, from which the workers take in turn: with
 W of them, worker w takes sentence t · W + w at its step t. At that step it looks for something under its weights (that
 takes long, and is done in threads), and then learns from one batch: what it found, and what the others found at their
-step t - 1. So nobody waits for those who are at the same step, and still it is determined who knows what when. When
-a pass ends, each learns from what the others found last, so that nothing is under way between passes.
+step t - 1. So no worker waits for others at the same step, and still results do not depend on timing. When a pass
+ends, each learns from what the others found last, so that nothing is pending between passes.
 
 Features are of different sizes: hypotheses of a sentence differ by some units of a language model, and by a tenth of
 one in how likely phrases are to be swapped. A step along their difference hardly moves the weights of the latter.
@@ -33,9 +33,8 @@ Found = TypeVar("Found")
 def even_queue(lengths: Sequence[int], workers: int, rng: np.random.Generator) -> list[int]:
     """Draw a queue of all sentences in which those that workers take at one step are about equally long.
 
-    Nobody waits long for the others then. Which sentences stand together is drawn among those of similar length, and in
-    which order the steps come is drawn among all orders; what is left over for a last step that is not full is drawn
-    among all sentences.
+    Then no worker waits long for the others. Sentences of one step are drawn among those of similar length, and the
+    order of steps among all orders. The sentences of a last step that is not full are drawn among all.
 
     >>> queue = even_queue([3, 9, 2, 9, 3, 2], 2, np.random.default_rng(1))
     >>> sorted(sorted([a, b]) for a, b in zip(queue[::2], queue[1::2]))
@@ -48,11 +47,11 @@ def even_queue(lengths: Sequence[int], workers: int, rng: np.random.Generator) -
     return [*rng.permutation(steps).ravel().tolist(), *drawn[:rest].tolist()]
 
 
-class Workers(Generic[Found]):
-    """So many workers. `find(worker, sentence)` is called in threads, `learn(worker, batch)` never at the same time.
+class ParallelLearners(Generic[Found]):
+    """Parallel learners. `find(worker, sentence)` is called in threads, `learn(worker, batch)` in one thread.
 
-    The first of a batch is the worker's own, except in the last batch of a pass. What `find` needs to know of the
-    worker's weights it gets when `learn` has returned.
+    The first of a batch is the worker's own, except in the last batch of a pass. A worker's next `find` is called
+    after its `learn` has returned, so that it sees the new weights.
     """
 
     def __init__(
@@ -66,11 +65,11 @@ class Workers(Generic[Found]):
         self._count, self._find, self._learn, self._share = count, find, learn, share
 
     def run(self, queue: Sequence[int], *, share_done: ShareDone | None = None, runtime: Runtime = Runtime()) -> None:
-        """Do a pass over a queue of sentences."""
+        """Run a pass over a queue of sentences."""
         turns = [queue[worker :: self._count] for worker in range(self._count)]
         board = _Board[Found](list(map(len, turns)), share=self._share)
         running: dict[Future[Found], int] = {}
-        # Those who wait for workers elsewhere, as many as these can serve, are no burden.
+        # Threads that only wait for remote workers cost nothing; there are as many as these can serve.
         pool = ThreadPoolExecutor(min(max(runtime.threads, runtime.parts_at_once), self._count))
 
         def begin(worker: int) -> None:
@@ -98,7 +97,7 @@ class Workers(Generic[Found]):
 
 
 class _Board(Generic[Found]):
-    """What workers have found at each of their steps, and how many steps each has learnt from."""
+    """The results of workers at each of their steps, and the number of steps that each has learnt from."""
 
     def __init__(self, steps: Sequence[int], *, share: bool):
         self.learnt = [0] * len(steps)
@@ -111,7 +110,7 @@ class _Board(Generic[Found]):
         self._done[worker] += 1
 
     def ready(self, worker: int) -> bool:
-        """Whether a worker has found something, and can know what it should of the others."""
+        """Return whether a worker has a result, and the results of the others that it needs are there."""
         step = self.learnt[worker]
         if not self._share:
             return self._done[worker] > step
@@ -119,7 +118,7 @@ class _Board(Generic[Found]):
         return enough and self._done[worker] > step
 
     def batch(self, worker: int) -> list[Found]:
-        """What a worker learns from at its next step; what all have learnt from is forgotten."""
+        """Return the batch of a worker's next step; drop results that all have learnt from."""
         step = self.learnt[worker]
         batch = [self._found[worker][step], *self._news(worker, step)]
         self.learnt[worker] += 1
@@ -128,7 +127,7 @@ class _Board(Generic[Found]):
         return batch
 
     def rest(self, worker: int) -> list[Found]:
-        """What a worker that has done its part still does not know of the others."""
+        """Return the results of the others that a worker has not seen when it has done its part."""
         return [one for step in range(self.learnt[worker], max(self._steps) + 1) for one in self._news(worker, step)]
 
     def _news(self, worker: int, step: int) -> list[Found]:
@@ -151,12 +150,12 @@ def _result(future: Future[Found], worker: int, sentence: int) -> Found:
 
 Vector = NDArray[np.float64]
 
-#: No feature is taken to deviate by less than this share of what all do: hardly anything is known of rare ones.
+#: Least deviation of a feature relative to the mean of all, because little is known of rare ones.
 LEAST_SHARE = 0.1
 
 
 def squares_within(rows: FeatureRows, names: Sequence[str]) -> Vector:
-    """For each name the sum of squared differences to the mean of the rows, and at last how many rows there are.
+    """Return the sum of squared differences to the mean of the rows for each name, and then the number of rows.
 
     >>> squares_within(FeatureRows.from_dense(["lm"], np.array([[1.0], [3.0]])), ["lm", "tm"]).tolist()
     [2.0, 0.0, 2.0]
@@ -166,7 +165,7 @@ def squares_within(rows: FeatureRows, names: Sequence[str]) -> Vector:
 
 
 def units_of(squares: Iterable[Vector]) -> Vector:
-    """Units of features, given what `squares_within` says of some sentences: such that steps are as long as without.
+    """Return units of features, from `squares_within` of some sentences, such that steps keep their length.
 
     >>> units_of([np.array([1.0, 1.0, 1.0])]).tolist()
     [1.0, 1.0]
@@ -182,7 +181,7 @@ def units_of(squares: Iterable[Vector]) -> Vector:
 
 
 class _Mark(NamedTuple):
-    """After so many steps: the weights, and from what their sum over the steps follows (see `StepAverages`)."""
+    """The weights after a number of steps, and the drift that gives their sum (see `StepAverages`)."""
 
     steps: int
     weights: Weights
@@ -194,11 +193,11 @@ class _Mark(NamedTuple):
 
 
 class StepAverages:
-    """The weights of a learner, and what they were on average over its steps, with marks at the ends of equal parts.
+    """The weights of a learner, and their averages over its steps or over equal parts of them.
 
     `drift` has for each weight the sum of its changes, each times the steps before it: the sum of the weights after
-    each of n steps is n times the last ones less their drift, so that a step costs as much as it changes. `steps` are
-    those that are expected; if there are more, they belong to the last part.
+    each of n steps is n times the last ones less their drift, so that the cost of a step is the number of its
+    changes. `steps` is the expected number; further steps belong to the last part.
 
     >>> averages = StepAverages(Weights({"lm": 1.0}), steps=2, parts=2)
     >>> averages.step({"lm": 2.0})
@@ -214,7 +213,7 @@ class StepAverages:
         self._marks = {0: _Mark(0, weights, {})}
 
     def step(self, changed: Mapping[str, float]) -> None:
-        """Do a step to weights of which these are new."""
+        """Make a step in which these weights change."""
         for name, value in changed.items():
             self._drift[name] = self._drift.get(name, 0.0) + self._steps * (value - self.weights.get(name, 0.0))
         self.weights = self.weights.updated(changed)
@@ -223,11 +222,11 @@ class StepAverages:
             self._marks[self._steps] = _Mark(self._steps, self.weights, dict(self._drift))
 
     def moves_within(self, begin: int, end: int) -> bool:
-        """Whether there are steps from the beginning of one part to that of another, or to the end."""
+        """Return whether there are steps from the beginning of one part to the beginning of another, or to the end."""
         return self._mark(end).steps > self._mark(begin).steps
 
     def mean(self, names: Sequence[str], begin: int = 0, end: int | None = None) -> NDArray[np.float64]:
-        """The average over all steps, or over those of the parts from `begin` to before `end`."""
+        """Return the average over all steps, or over the parts from `begin` to before `end`."""
         first, last = self._mark(begin), self._mark(self.parts if end is None else end)
         steps = last.steps - first.steps
         if not steps:

@@ -1,1 +1,1 @@
-"""What methods of tuning see: candidates, hypergraphs and samples with their features and statistics."""
+"""Problems that tuning methods solve: candidates, hypergraphs and samples with their features and statistics."""

@@ -1,4 +1,4 @@
-"""Evidence: what decoding a tuning set gives, n-best lists or hypergraphs, in memory and in the folder of a run."""
+"""Evidence from decoding a tuning set: n-best lists or hypergraphs, in memory and in the folder of a run."""
 
 from __future__ import annotations
 
@@ -39,45 +39,45 @@ from dragoman.model.bundle import Model
 from dragoman.model.parts import in_folder
 from dragoman.search.translator import Shard, Translator
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem, ReferenceProblem, Targets
-from dragoman.tuning.problems.problem import Problem
-from dragoman.tuning.problems.ranges import Ranges, boxes
+from dragoman.tuning.problems.problem import Problem, Ranges, boxes
 
-#: The file in which the names of features are, one a line, and the folder in which words are.
+#: The file of feature names, one per line, and the folder of the words.
 _NAMES, _WORDS = "features.txt", "vocab"
 
 
 @dataclass(frozen=True)
 class Decoding(Options):
-    """What is kept of each decoding of the tuning set."""
+    """Evidence that each decoding of the tuning set yields."""
 
     evidence: Literal["nbest", "hypergraph"] | None = option(
-        None, "lists, or whole search spaces, for mert, risk-forest and likelihood; by default lists, if the method can"
+        None,
+        "n-best lists, or hypergraphs for mert, risk-forest and likelihood; by default lists if the method takes them",
     )
-    nbest: int = option(100, "hypotheses a sentence", minimum=1)
+    nbest: int = option(100, "hypotheses per sentence", minimum=1)
     hypotheses: Literal["derivations", "strings"] | None = option(
-        None, "a list has the best derivations, or the best of each string, as is usual for hierarchical models"
+        None, "lists of the best derivations, or of the best strings, the default for hierarchical models"
     )
     density: float | None = option(
-        None, "hypergraph edges for each word of the best translation; likelihood: 100, others: 20", minimum=1e-9
+        None, "hypergraph edges per word of the best translation; likelihood: 100, others: 20", minimum=1e-9
     )
 
 
 class Decoded(ABC):
-    """What decoding the tuning set gave, under some weights or under several one after the other."""
+    """Results of decoding the tuning set, under one or several weights."""
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many sentences there are."""
+        """Return the number of sentences."""
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """How much there is: candidates, or edges of hypergraphs."""
+        """The number of candidates, or of edges of hypergraphs."""
 
     @property
     @abstractmethod
     def unit(self) -> str:
-        """What `size` counts."""
+        """The unit of `size`."""
 
     @property
     @abstractmethod
@@ -86,21 +86,21 @@ class Decoded(ABC):
 
     @abstractmethod
     def first(self) -> Corpus:
-        """The best translation of each sentence."""
+        """Return the best translation of each sentence."""
 
     @abstractmethod
-    def after(self, earlier: Self) -> Self:
-        """All that was decoded earlier, and this."""
+    def merged_with(self, earlier: Self) -> Self:
+        """Return all that was decoded earlier, and this."""
 
     def details(self) -> dict[str, Any]:
-        """What is worth a place among a run's events."""
+        """Return further values for a run's events."""
         return {}
 
     @abstractmethod
     def problem(
         self, names: Sequence[str], ranges: Ranges, scorer: Scorer, *, sign: int = 1, runtime: Runtime = Runtime()
     ) -> Problem | HypergraphProblem:
-        """The problem of choosing the weights `names`; features with other names keep out of it."""
+        """Return the problem of choosing the weights `names`; other features are left out."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:
@@ -109,18 +109,18 @@ class Decoded(ABC):
     @classmethod
     @abstractmethod
     def load(cls, folder: Path) -> Self:
-        """Read what `save` wrote; refuses arrays that could lead a kernel astray."""
+        """Read what `save` wrote; refuse arrays that kernels could not trust."""
 
 
 def save_evidence(folder: Path, arrays: Arrays, vocab: Vocab, features: FeatureRows) -> None:
-    """Write arrays with the words and the features that they speak of."""
+    """Write arrays with their words and features."""
     save_arrays(folder, arrays | features.arrays())
     save_arrays(folder / _WORDS, vocab.arrays())
     (folder / _NAMES).write_text("".join(f"{name}\n" for name in features.names), encoding="utf-8")
 
 
 def load_evidence(folder: Path, rows: str) -> tuple[Arrays, Vocab, FeatureRows]:
-    """Read what `save_evidence` wrote, with a row of features for each of the array `rows`; refuses what is damaged."""
+    """Read what `save_evidence` wrote, with a row of features for each of the array `rows`; refuse damaged files."""
     arrays = load_arrays(folder)
     words = in_folder(folder / _WORDS, Vocab.from_arrays, load_arrays(folder / _WORDS))
     in_folder(folder / _WORDS, words.check)
@@ -136,7 +136,7 @@ def load_evidence(folder: Path, rows: str) -> tuple[Arrays, Vocab, FeatureRows]:
 
 @dataclass(frozen=True)
 class DecodeLists:
-    """Makes lists of so many hypotheses of a shard; with `pairs`, such that know the pairs of mixed tables."""
+    """Makes n-best lists of a shard; with `pairs`, they count the pairs of mixed tables."""
 
     size: int
     distinct: bool
@@ -149,7 +149,7 @@ class DecodeLists:
 
 
 def lists_of_strings(model: Model) -> bool:
-    """Whether lists have different strings unless somebody wants all derivations.
+    """Return whether lists have different strings by default, not derivations.
 
     One string has many derivations by rules: lists of these would show a tuner few translations.
     """
@@ -158,7 +158,7 @@ def lists_of_strings(model: Model) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class DecodedLists(Decoded):
-    """N-best lists, one a sentence; of several decodings each hypothesis once."""
+    """N-best lists, one per sentence; of several decodings each hypothesis once."""
 
     nbest: NBest
 
@@ -172,7 +172,7 @@ class DecodedLists(Decoded):
 
     @property
     def unit(self) -> str:
-        """What `size` counts."""
+        """The unit of `size`."""
         return "candidates"
 
     @property
@@ -181,17 +181,17 @@ class DecodedLists(Decoded):
         return self.nbest.features.names
 
     def first(self) -> Corpus:
-        """The first hypothesis of each list."""
+        """Return the first hypothesis of each list."""
         return Corpus(self.nbest.vocab, self.nbest.hypotheses.take(self.nbest.sentences[:-1]))
 
-    def after(self, earlier: DecodedLists) -> DecodedLists:
-        """The earlier lists, and behind them what is new in these."""
+    def merged_with(self, earlier: DecodedLists) -> DecodedLists:
+        """Return the earlier lists, each followed by what is new in these."""
         return DecodedLists(NBest.merge([earlier.nbest, self.nbest]))
 
     def problem(
         self, names: Sequence[str], ranges: Ranges, scorer: Scorer, *, sign: int = 1, runtime: Runtime = Runtime()
     ) -> Problem:
-        """The problem of choosing the weights `names`; features with other names keep out of it."""
+        """Return the problem of choosing the weights `names`; other features are left out."""
         nbest = self.nbest
         sentences = np.repeat(np.arange(len(nbest)), np.diff(nbest.sentences))
         return Problem(
@@ -237,16 +237,16 @@ def _checked_lists(arrays: Arrays, vocab: Vocab, features: FeatureRows) -> NBest
     return NBest(vocab, sentences, Ragged(words, bounds), scores, features)
 
 
-#: The folders of references' derivations are called so, with a number after it.
+#: The name of folders of references' derivations, followed by a number.
 _FORCED = "forced"
 
 
 @dataclass(frozen=True, eq=False)
 class DecodedGraphs(Decoded):
-    """Hypergraphs, one a sentence, with features; of several decodings all derivations, each once.
+    """Hypergraphs, one per sentence, with features; of several decodings all derivations, each once.
 
-    `forced` has a row of as many for each reference, with the derivations of that reference, for methods that want
-    them; one without edges where there are none.
+    `forced` has a row of hypergraphs for each reference, with its derivations, for methods that need them; a
+    hypergraph without edges means that there are none.
     """
 
     graphs: Sequence[Hypergraph]
@@ -262,7 +262,7 @@ class DecodedGraphs(Decoded):
 
     @property
     def unit(self) -> str:
-        """What `size` counts."""
+        """The unit of `size`."""
         return "edges"
 
     @property
@@ -271,18 +271,18 @@ class DecodedGraphs(Decoded):
         return [*dict.fromkeys(name for graph in self.graphs if graph.features for name in graph.features.names)]
 
     def first(self) -> Corpus:
-        """What the best derivation of each sentence writes."""
+        """Return the string of the best derivation of each sentence."""
         return _best_translations(self.graphs)
 
-    def after(self, earlier: DecodedGraphs) -> DecodedGraphs:
-        """The earlier hypergraphs and these, merged."""
+    def merged_with(self, earlier: DecodedGraphs) -> DecodedGraphs:
+        """Return the earlier hypergraphs and these, merged."""
         rows = zip(earlier.forced, self.forced, strict=True)
         return DecodedGraphs(_merged(earlier.graphs, self.graphs), [_merged(*pair) for pair in rows])
 
     def problem(
         self, names: Sequence[str], ranges: Ranges, scorer: Scorer, *, sign: int = 1, runtime: Runtime = Runtime()
     ) -> HypergraphProblem:
-        """The problem of choosing the weights `names`; features with other names keep out of it."""
+        """Return the problem of choosing the weights `names`; other features are left out."""
         graphs = self.graphs
         for row in self.forced:
             graphs = _merged(graphs, row)
@@ -292,7 +292,7 @@ class DecodedGraphs(Decoded):
         return replace(found, targets=self._targets())
 
     def _targets(self) -> Targets:
-        """The references that can be derived."""
+        """Return the references that can be derived."""
         reached = [(i, graph) for row in self.forced for i, graph in enumerate(row) if graph.edges]
         if not reached:
             return Targets.none()
@@ -318,7 +318,7 @@ class DecodedGraphs(Decoded):
 
 
 def _best_translations(graphs: Sequence[Hypergraph]) -> Corpus:
-    """What the best derivation of each hypergraph writes."""
+    """Return the string of the best derivation of each hypergraph."""
     joined = Batch.of([replace(graph, features=None) for graph in graphs])
     rows = [yields(graph, best_derivation(graph).as_row()) for graph in joined.graphs()]
     return Corpus(joined.joined.vocab, Ragged.concatenate(rows))
@@ -353,7 +353,7 @@ def _save(graphs: Sequence[Hypergraph], folder: Path) -> None:
 def _load(folder: Path) -> list[Hypergraph]:
     arrays, vocab, features = load_evidence(folder, "scores")
     graphs = in_folder(folder, _checked_graphs, arrays, vocab, features).graphs()
-    # As after a search, each has the names of its own features only, which may be few of many.
+    # As after a search, each hypergraph names only its own features.
     return [replace(graph, features=None if graph.features is None else graph.features.used()) for graph in graphs]
 
 

@@ -1,4 +1,4 @@
-"""What edges of hypergraphs add to BLEU's counts: words, n-grams, and n-grams that a reference has."""
+"""BLEU's counts of hypergraph edges: words, n-grams, and n-grams that a reference has."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 class ForestCounts:
     """Hypergraphs that are split by n-grams, so that every derivation's counts are sums over its edges.
 
-    For each edge, `words` is how many it writes, `ngrams` (a column an order) how many it completes, and `matches` how
-    many of these are in a reference of the sentence, in whichever and as often as they occur: BLEU would count an
-    n-gram only as often as one reference has it, which is no sum over edges.
+    For each edge, `words` is the number of words that it writes, `ngrams` (a column per order) the number of n-grams
+    that it completes, and `matches` the number of these in any reference of the sentence, not clipped: BLEU counts an
+    n-gram at most as often as one reference has it, which is no sum over edges.
     """
 
     forests: LogLinear
@@ -58,7 +58,7 @@ class ForestCounts:
 
 
 def bleu_of(problem: HypergraphProblem) -> BleuScorer:
-    """The problem's scorer, if it counts n-grams of words as they are in hypergraphs."""
+    """Return the problem's scorer, if it is BLEU of words without a tokeniser."""
     scorer = problem.scorer
     if not isinstance(scorer, BleuScorer):
         raise UsageError("risk-forest maximises BLEU, and the metric is another one (mert takes any)")
@@ -70,7 +70,7 @@ def bleu_of(problem: HypergraphProblem) -> BleuScorer:
 
 
 class ReferenceWords(NamedTuple):
-    """For each word of a vocabulary its number among words of references, -1 if these do not have it.
+    """The number of each word of a vocabulary among words of references, -1 if these do not have it.
 
     A word that holds white space of another kind is several for the metric: then not all are `whole`, and it matches
     nothing here.
@@ -81,7 +81,7 @@ class ReferenceWords(NamedTuple):
 
     @classmethod
     def of(cls, vocab: Vocab, references: References) -> ReferenceWords:
-        """Look all words up."""
+        """Look up all words."""
         size = len(vocab)
         encoded = references.encode(Corpus(vocab, Ragged(np.arange(size, dtype=np.int32), np.arange(size + 1))))
         ids = np.full(size, -1, np.int32)
@@ -90,7 +90,7 @@ class ReferenceWords(NamedTuple):
         return cls(ids, bool(whole.all()))
 
     def and_new(self, vocab: Vocab, references: References) -> ReferenceWords:
-        """The same for a vocabulary that has more words behind the known ones."""
+        """Return the same for a vocabulary with more words after the known ones."""
         known = len(self.ids)
         if len(vocab) == known:
             return self
@@ -106,7 +106,7 @@ def _matched(
     order: int,
     runtime: Runtime,
 ) -> NDArray[np.float64]:
-    """1 for each n-gram that a reference of its sentence has, else 0."""
+    """Return 1 for each n-gram that a reference of its sentence has, else 0."""
     ids = ReferenceWords.of(vocab, references).ids
     lines = np.arange(references.lines + 1) * len(references)
     known = NGramValues.expected_counts(
@@ -119,7 +119,7 @@ def _matched(
 
 
 def _words(split: SplitHypergraph) -> NDArray[np.int64]:
-    """How many words each edge writes itself."""
+    """Return the number of words that each edge writes itself."""
     templates = split.graph.templates
     before = np.concatenate([[0], np.cumsum(templates.values >= 0)])
     written: NDArray[np.int64] = before[templates.offsets[1:]] - before[templates.offsets[:-1]]

@@ -1,4 +1,4 @@
-"""What online MIRA learns from: hypotheses of a sentence that the model likes, that it should like, and should not.
+"""Hypotheses that online MIRA learns from: the model's best, those to hope for, and those to fear.
 
 Chiang, Marton & Resnik (2008), sections 2.2 to 2.4. A hypothesis is worth B(e), the score of a pseudo-document with it
 (equation 8), where the size of a sentence is the number of its source words.
@@ -36,11 +36,11 @@ Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which hypotheses: so many of the best by the model, by hope and by fear, and which of them is the oracle.
+class HypothesisSettings:
+    """The numbers of hypotheses by the model, by hope and by fear, and the choice of the oracle.
 
-    B counts `gain_scale` times. `candidates` are the best by the model, from which hope and fear are chosen where the
-    metric cannot be counted in a forest; `beam` is that of rescoring where it can.
+    B is multiplied by `gain_scale`. `candidates` is the size of the n-best list from which hope and fear are chosen if
+    the metric cannot be counted in a forest; `beam` is the beam of rescoring if it can.
     """
 
     best: int = 10
@@ -71,17 +71,17 @@ class Pool:
     best: int
 
     def highest(self, objective: Objective, count: int) -> NDArray[np.int64]:
-        """The rows that are best by an objective, best first; of equal ones the first."""
+        """Return the rows that are best by an objective, best first; of equal ones the first."""
         values = objective.score * self.scores + objective.gain * self.gains
         return np.argsort(-values, kind="stable")[:count]
 
 
 @dataclass(frozen=True, eq=False)
 class Hypotheses:
-    """What is learnt from one sentence: features, gains and statistics of different translations, the oracle first.
+    """Features, gains and statistics of different translations of one sentence, the oracle first.
 
-    Gains are B, as often as it counts. `statistics`, and `translation` of what the model likes best, have the size of
-    the sentence as a last number; `words` is how many the latter has.
+    Gains are B times its scale. `statistics`, and `translation` (of the model's best), have the size of the sentence as
+    a last number; `words` is the length of the model's best.
     """
 
     features: FeatureRows
@@ -112,14 +112,14 @@ class HypothesisFinder:
         lines: Sequence[str],
         scorer: Scorer,
         sign: int,
-        wanted: Wanted,
+        wanted: HypothesisSettings,
         *,
         folder: Path | None = None,
     ):
         self._translator = translator.reweighted(translator.weights, runtime=translator.runtime.with_threads(1))
         self._lines, self._scorer, self._sign, self._wanted = lines, scorer, sign, wanted
         self._folder = folder
-        #: BLEU of words as they are, which forests can be rescored by; and the model's words, as references have them.
+        #: BLEU without a tokeniser, by which forests can be rescored; and the model's words by reference ids.
         self._bleu: BleuScorer | None = None
         self._words: ReferenceWords | None = None
         if sign > 0 and isinstance(scorer, BleuScorer) and scorer.metric.tokenise == "none":
@@ -132,24 +132,24 @@ class HypothesisFinder:
         return _made, (recipe, self._lines, self._scorer, self._sign, self._wanted)
 
     def __call__(self, item: tuple[int, Weights, Vector], runtime: Runtime) -> Hypotheses:
-        """Do what `find` does, as work that is mapped."""
+        """Find hypotheses, as work that is mapped."""
         return self.find(*item)
 
     def first_document(self) -> Vector:
-        """The pseudo-document before the first sentence: for BLEU a short perfect translation, else nothing."""
+        """Return the pseudo-document before the first sentence: for BLEU a short perfect translation, else zeros."""
         width = self._scorer.statistics(Corpus.from_lines([""]), np.zeros(1, np.int64)).shape[1] + 1
         columns = self._scorer.bleu_columns
         return np.zeros(width) if columns is None or self._sign < 0 else perfect_document(columns, width)
 
     def document_before(self, sentence: int, weights: Weights, *, decay: float = 0.9, lines: int = 20) -> Vector:
-        """The pseudo-document after the sentences before a sentence, as many as matter, under the same weights."""
+        """Return the pseudo-document of the last `lines` sentences before a sentence, under the same weights."""
         document = self.first_document()
         for before in range(max(0, sentence - lines), sentence):
             document = decay * (document + self.pool(before, weights, document, []).statistics[0])
         return document
 
     def find(self, sentence: int, weights: Weights, document: Vector) -> Hypotheses:
-        """Search a sentence under some weights, and choose; B is that within a pseudo-document."""
+        """Search a sentence under some weights, and choose hypotheses; B is measured within a pseudo-document."""
         wanted = self._wanted
         hopes, fears = (objective.with_gain(wanted.gain_scale) for objective in (hope(wanted.mu), FEAR))
         local = wanted.oracle == "local"
@@ -169,10 +169,10 @@ class HypothesisFinder:
         )
 
     def pool(self, sentence: int, weights: Weights, document: Vector, objectives: Sequence[Objective]) -> Pool:
-        """Search a sentence, and take what is best by the model and by each objective, as far as they are known.
+        """Search a sentence, and take the best by the model and by each objective.
 
-        Forests are rescored by approximate counts; the gains are those by true ones. For metrics that no forest can
-        count, all come from the model's list, which is longer then.
+        Forests are rescored by approximate counts; the gains use true counts. For metrics that cannot be counted in a
+        forest, all come from the model's list, which is longer then.
         """
         line, wanted = self._lines[sentence], self._wanted
         (searched,) = self._translator.reweighted(weights).search_batches([line], forests=True)
@@ -214,13 +214,15 @@ class HypothesisFinder:
         if counted is not None and counted.words.whole:
             statistics = counted.statistics(texts, sentences)
         else:
-            # As text: the metric looks at all words of a vocabulary, and these are few.
+            # As text: the metric prepares the whole vocabulary, and these words are few.
             lines = vocab.decode(texts.values, texts.offsets).decode().split("\n")[:-1]
             statistics = self._scorer.statistics(Corpus.from_lines(lines), sentences)
         return np.column_stack([np.asarray(statistics, np.float64), np.full(len(texts), size, np.float64)])
 
 
-def _made(recipe: Recipe, lines: Sequence[str], scorer: Scorer, sign: int, wanted: Wanted) -> HypothesisFinder:
+def _made(
+    recipe: Recipe, lines: Sequence[str], scorer: Scorer, sign: int, wanted: HypothesisSettings
+) -> HypothesisFinder:
     return HypothesisFinder(recipe.translator(), lines, scorer, sign, wanted)
 
 
@@ -233,15 +235,15 @@ class _Counted:
 
     @classmethod
     def of(cls, scorer: BleuScorer | None, words: ReferenceWords | None, vocab: Vocab) -> _Counted | None:
-        """For a vocabulary that has unknown source words behind the model's words."""
+        """Return the counts for a vocabulary with unknown source words after the model's words."""
         return None if scorer is None or words is None else cls(scorer, words.and_new(vocab, scorer.references))
 
     def statistics(self, texts: Ragged[np.int32], sentences: NDArray[np.int64]) -> Vector:
-        """Count all that BLEU needs."""
+        """Return BLEU's statistics of texts."""
         return self.scorer.counts_of_words(Ragged(self.words.ids[texts.values], texts.offsets), sentences)
 
     def place(self, sentence: int, best: Ragged[np.int32], document: Vector, *, size: int) -> InDocument:
-        """Where B is counted; the length of the reference is that for what the model likes best."""
+        """Return the document for B; the reference length is the one for the model's best translation."""
         references, columns = self.scorer.references, self.scorer.bleu_columns
         assert columns is not None
         lengths = self.scorer.reference_lengths(best.lengths, np.array([sentence]))
@@ -255,7 +257,7 @@ class _Counted:
         )
 
 
-#: What the model counts, by the names that pictures have: from nothing to all, and in fear.
+#: Objectives of figures by the weight of the model: from none to all, and fear.
 OBJECTIVES: Mapping[str, Objective] = {"0": hope(0.0), "0.5": hope(0.5), "1": hope(1.0), "inf": FEAR}
 
 
@@ -274,7 +276,7 @@ def oracle_lists(
     count: int = 10,
     objectives: Mapping[str, Objective] = OBJECTIVES,
 ) -> dict[str, list[Oracle]]:
-    """The best of a sentence by each objective, within a pseudo-document of the sentences before it."""
+    """Return the best translations of a sentence by each objective, within a pseudo-document of those before it."""
     document = finder.document_before(sentence, weights)
     pool = finder.pool(sentence, weights, document, [*objectives.values()])
     return {

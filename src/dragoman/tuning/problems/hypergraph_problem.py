@@ -1,4 +1,4 @@
-"""What an optimiser sees of whole search spaces: hypergraphs instead of lists of candidates."""
+"""Tuning problems on whole search spaces: hypergraphs instead of lists of candidates."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Translations that are wanted: `strings` are for the given sentences, which may have several, or none."""
+    """Target translations: `strings` belong to the given sentences, which may have several, or none."""
 
     sentences: NDArray[np.int64]
     strings: Corpus
 
     @classmethod
     def none(cls) -> Targets:
-        """No translation is wanted of any sentence."""
+        """Return no targets."""
         return cls(np.empty(0, np.int64), Corpus.from_lines([]))
 
 
@@ -46,7 +46,7 @@ class HypergraphProblem:
     are as in `Problem`.
     """
 
-    #: The edges that hypergraphs keep by default for each word of the best translation.
+    #: The default number of edges per word of the best translation.
     density: ClassVar[float] = 20.0
 
     batch: Batch
@@ -65,12 +65,12 @@ class HypergraphProblem:
         *,
         names: Sequence[str] | None = None,
     ) -> Self:
-        """Build from one hypergraph a sentence; each must have features and at least one derivation.
+        """Build from one hypergraph per sentence; each must have features and at least one derivation.
 
-        Features are all that occur, or those of the given names.
+        Features are all that occur, or the given names.
         """
         if any(graph.features is None for graph in graphs):
-            raise UsageError("a hypergraph was made without features, so that its weights cannot be tuned")
+            raise UsageError("a hypergraph was made without features, so its weights cannot be tuned")
         batch = Batch.of(graphs)
         features = batch.joined.features
         assert features is not None
@@ -90,24 +90,32 @@ class HypergraphProblem:
         return self.features.names
 
     def envelopes(self, weights: Vector, direction: Vector, *, runtime: Runtime = Runtime()) -> Envelopes:
-        """The derivations of each sentence that are best somewhere along `weights + t * direction`."""
+        """Return the derivations of each sentence that are best somewhere along `weights + t * direction`."""
         intercepts, slopes = (
             self.features.dot(Weights(zip(self.names, vector.tolist(), strict=True))) for vector in (weights, direction)
         )
         return envelopes(self.batch, intercepts, slopes, runtime=runtime.quiet())
 
     def statistics(self, found: Envelopes, *, runtime: Runtime = Runtime()) -> Vector:
-        """The statistics of what each derivation writes."""
+        """Return the statistics of the string of each derivation."""
         hypotheses = Corpus(self.batch.joined.vocab, yields(self.batch.joined, found.derivations))
         sentences = np.repeat(np.arange(len(self.batch), dtype=np.int64), np.diff(found.graphs))
         statistics = self.scorer.statistics(hypotheses, sentences, runtime=runtime)
         return np.ascontiguousarray(statistics, np.float64)
 
     def objective(self, weights: Vector, *, runtime: Runtime = Runtime()) -> float:
-        """What is maximised: the metric of the best derivations, negated for error rates."""
+        """Return what is maximised: the metric of the best derivations, negated for error rates."""
+        return float(self.objectives([weights], runtime=runtime)[0])
+
+    def objectives(self, weights: Sequence[Vector], *, runtime: Runtime = Runtime()) -> Vector:
+        """Return what is maximised, under each of some weights."""
+        return self.sign * self.scorer.score(np.array([self.sums(vector, runtime=runtime) for vector in weights]))
+
+    def sums(self, weights: Vector, *, runtime: Runtime = Runtime()) -> Vector:
+        """Return the sum of the statistics of the best derivations."""
         # Without a direction the envelope of a sentence is its best derivation.
         best = self.envelopes(weights, np.zeros(len(weights)), runtime=runtime)
-        return self.sign * float(self.scorer.score(self.statistics(best, runtime=runtime).sum(axis=0)))
+        return np.asarray(self.statistics(best, runtime=runtime).sum(axis=0))
 
 
 @dataclass(frozen=True, eq=False)

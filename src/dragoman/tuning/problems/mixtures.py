@@ -1,7 +1,7 @@
 """Mixtures of tables whose interpolation weights are tuned (Haddow 2013): evidence with components, and the problem.
 
-A score of a candidate is Σ n log Σ_t λ_t p_t over its phrase pairs, of which there are n each: no linear function of
-the shares λ, but a smooth one.
+A score of a candidate is Σ n log Σ_t λ_t p_t over its phrase pairs, each with count n: not a linear function of
+the interpolation weights λ, but a smooth one.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from dragoman.model.parts import in_folder
 from dragoman.model.phrase_table import LOG_ZERO
 from dragoman.search.translation import PAIR_MARK
 from dragoman.tuning.problems.evidence import DecodedLists
-from dragoman.tuning.problems.problem import Problem
-from dragoman.tuning.problems.ranges import Ranges, is_weight
+from dragoman.tuning.problems.problem import Problem, Ranges, is_weight
 
 Vector = NDArray[np.float64]
 
@@ -44,15 +43,16 @@ class MixedScores:
     """The scores of one mixed table, for rows that count its pairs: candidates, or differences of two.
 
     `counts` is a sparse matrix (scipy CSR) of rows by pairs. `probabilities[s, t]` are the scores `s` of the pairs in
-    component `t`. Vectors of weights have the weight of score `s` at `columns[s]`, and the share of `t` in it at
-    `share_columns[s, t]`; -1 is for what is not tuned: such a score is left out, such a share stays at `shares[s, t]`.
+    component `t`. Vectors of weights have the weight of score `s` at `columns[s]`, and the interpolation weight of `t`
+    in it at `interpolation_columns[s, t]`. A column of -1 is not tuned: such a score is left out, and such an
+    interpolation weight stays at `interpolation_weights[s, t]`.
     """
 
     counts: Any
     probabilities: NDArray[np.float64]
     columns: NDArray[np.int64]
-    share_columns: NDArray[np.int64]
-    shares: NDArray[np.float64]
+    interpolation_columns: NDArray[np.int64]
+    interpolation_weights: NDArray[np.float64]
 
     def between(self, better: NDArray[np.int64], worse: NDArray[np.int64]) -> MixedScores:
         """Return the same for the differences of two candidates each; pairs that make none are left out."""
@@ -62,26 +62,26 @@ class MixedScores:
         counts = type(counts)((counts.data, counts.indices, counts.indptr), shape=(counts.shape[0], len(used)))
         return replace(self, counts=counts, probabilities=np.ascontiguousarray(self.probabilities[:, :, used]))
 
-    def shares_in(self, vector: Vector) -> NDArray[np.float64]:
-        """The shares that a vector of weights has, a row for each score."""
-        return np.where(self.share_columns >= 0, vector[self.share_columns], self.shares)
+    def interpolation_weights_in(self, vector: Vector) -> NDArray[np.float64]:
+        """Return the interpolation weights in a vector of weights, a row for each score."""
+        return np.where(self.interpolation_columns >= 0, vector[self.interpolation_columns], self.interpolation_weights)
 
     def weights_in(self, vector: Vector) -> Vector:
-        """The weights of the scores, 0 for those that are left out."""
+        """Return the weights of the scores, 0 for those that are left out."""
         return np.where(self.columns >= 0, vector[self.columns], 0.0)
 
-    def mixed(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The mixture's probability of each pair, a row for each score."""
-        mixture: NDArray[np.float64] = np.einsum("stp,st->sp", self.probabilities, shares)
+    def mixed(self, interpolation_weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the mixture's probability of each pair, a row for each score."""
+        mixture: NDArray[np.float64] = np.einsum("stp,st->sp", self.probabilities, interpolation_weights)
         return mixture
 
     def values(self, mixture: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The scores of the rows, a column each, for a mixture."""
+        """Return the scores of the rows under a mixture, a column for each score."""
         scores: NDArray[np.float64] = self.counts @ np.ascontiguousarray(np.log(np.maximum(mixture, _SMALLEST)).T)
         return scores
 
-    def share_slopes(self, mixture: NDArray[np.float64], of_rows: Vector) -> NDArray[np.float64]:
-        """How each score, summed over rows with factors `of_rows`, changes with each share: a row for each score."""
+    def interpolation_slopes(self, mixture: NDArray[np.float64], of_rows: Vector) -> NDArray[np.float64]:
+        """Return the derivatives of each score, summed over rows with factors `of_rows`, by interpolation weights."""
         of_pairs = self.counts.T @ of_rows
         # What is too small for its logarithm to matter does not change.
         inverse = np.where(mixture > _SMALLEST, of_pairs / np.maximum(mixture, _SMALLEST), 0.0)
@@ -96,21 +96,21 @@ class MixtureProblem(Problem):
     mixtures: tuple[MixedScores, ...] = ()
 
     @property
-    def shares(self) -> NDArray[np.bool_]:
-        """Which of the weights are shares."""
+    def is_interpolation_weight(self) -> NDArray[np.bool_]:
+        """A flag for each of the weights: whether it is an interpolation weight of a mixture."""
         return ~is_weight(self.names)
 
     def model_scores(self, weights: Vector) -> Vector:
-        """The weighted sum of each candidate's features, mixed by the shares among the weights."""
+        """Return the weighted sum of each candidate's features, mixed by the interpolation weights."""
         scores = super().model_scores(weights)
         for one in self.mixtures:
-            scores = scores + one.values(one.mixed(one.shares_in(weights))) @ one.weights_in(weights)
+            scores = scores + one.values(one.mixed(one.interpolation_weights_in(weights))) @ one.weights_in(weights)
         return scores
 
 
 @dataclass(frozen=True, eq=False)
 class MixedRows:
-    """The model's scores of rows, candidates or differences of two, as functions of weights and shares.
+    """The model's scores of rows, candidates or differences of two, as functions of all weights.
 
     `features` is a sparse matrix (scipy CSR) of rows by weights, which has nothing in the columns of `mixtures`.
     """
@@ -119,11 +119,14 @@ class MixedRows:
     mixtures: Sequence[MixedScores]
 
     def scored(self, vector: Vector) -> tuple[Vector, Callable[[Vector], Vector]]:
-        """Return the scores, and what makes slopes by them a gradient by weights, and by shares as if free."""
+        """Return the scores, and a function that turns derivatives by scores into a gradient.
+
+        The gradient treats interpolation weights as if they were free, not bound to sum to 1.
+        """
         scores: Vector = self.features @ vector
         mixed = []
         for one in self.mixtures:
-            mixture = one.mixed(one.shares_in(vector))
+            mixture = one.mixed(one.interpolation_weights_in(vector))
             values, weights = one.values(mixture), one.weights_in(vector)
             scores = scores + values @ weights
             mixed.append((one, mixture, values, weights))
@@ -131,19 +134,19 @@ class MixedRows:
         def gradient_of(slopes: Vector) -> Vector:
             gradient: Vector = self.features.T @ slopes
             for one, mixture, values, weights in mixed:
-                there, free = one.columns >= 0, one.share_columns >= 0
+                there, free = one.columns >= 0, one.interpolation_columns >= 0
                 gradient[one.columns[there]] += (values.T @ slopes)[there]
                 if free.any():
-                    by_shares = weights[:, None] * one.share_slopes(mixture, slopes)
-                    gradient[one.share_columns[free]] += by_shares[free]
+                    by_interpolation = weights[:, None] * one.interpolation_slopes(mixture, slopes)
+                    gradient[one.interpolation_columns[free]] += by_interpolation[free]
             return gradient
 
         return scores, gradient_of
 
 
-def share_groups(mixtures: Sequence[MixedScores]) -> list[NDArray[np.int64]]:
-    """Where the shares that sum to 1 are among the weights, if they are."""
-    return [row for one in mixtures for row in one.share_columns if (row >= 0).all()]
+def interpolation_groups(mixtures: Sequence[MixedScores]) -> list[NDArray[np.int64]]:
+    """Return where the interpolation weights that sum to 1 are among the weights, if they are tuned."""
+    return [row for one in mixtures for row in one.interpolation_columns if (row >= 0).all()]
 
 
 _LISTS, _MIXTURES, _SHARES = "lists", "mixtures.toml", "shares.txt"
@@ -159,27 +162,27 @@ class MixedPairs:
     components: Components
 
     def joined(self, other: MixedPairs) -> MixedPairs:
-        """The pairs of both, each once."""
+        """Return the pairs of both, each once."""
         rows, first = np.unique(np.concatenate([self.rows, other.rows]), return_index=True)
         both = np.concatenate([self.components.probabilities, other.components.probabilities])
         return replace(self, rows=rows, components=replace(self.components, probabilities=both[first]))
 
     @property
     def names(self) -> list[list[str]]:
-        """The names of the shares, a row for each score."""
+        """The names of the interpolation weights, a row for each score."""
         return share_names(self.table, self.score_names, self.components.names)
 
 
 @dataclass(frozen=True, eq=False)
 class DecodedMixtures(DecodedLists):
-    """N-best lists with a feature for each pair of mixed tables, and the shares that they were last decoded with."""
+    """N-best lists with a feature for each pair of mixed tables, and the interpolation weights of the last decoding."""
 
     tables: tuple[MixedPairs, ...]
-    shares: Weights
+    interpolation_weights: Weights
 
     @classmethod
     def of(cls, nbest: NBest, model: Model, weights: Weights) -> DecodedMixtures:
-        """Add to lists (`SearchResult.pair_lists`) what their model says of the pairs in them."""
+        """Add the model's components of all pairs in lists (`SearchResult.pair_lists`)."""
         tables = []
         for name, table in model.tables.items():
             if table.components is not None:
@@ -187,8 +190,8 @@ class DecodedMixtures(DecodedLists):
                 tables.append(MixedPairs(name, table.score_names, rows, table.components.take(rows)))
         return cls(nbest, tuple(tables), Weights({name: weights[name] for name in model.share_names}))
 
-    def after(self, earlier: DecodedLists) -> DecodedMixtures:
-        """The earlier lists, and behind them what is new in these."""
+    def merged_with(self, earlier: DecodedLists) -> DecodedMixtures:
+        """Return the earlier lists, each followed by what is new in these."""
         assert isinstance(earlier, DecodedMixtures)
         tables = tuple(old.joined(new) for old, new in zip(earlier.tables, self.tables, strict=True))
         return replace(self, nbest=NBest.merge([earlier.nbest, self.nbest]), tables=tables)
@@ -196,7 +199,7 @@ class DecodedMixtures(DecodedLists):
     def problem(
         self, names: Sequence[str], ranges: Ranges, scorer: Scorer, *, sign: int = 1, runtime: Runtime = Runtime()
     ) -> MixtureProblem:
-        """The problem of choosing the weights and shares `names`; shares with other names stay as they are."""
+        """Return the problem of choosing the weights `names`; other interpolation weights are fixed."""
         plain = super().problem(names, ranges, scorer, sign=sign, runtime=runtime)
         place = {name: i for i, name in enumerate(names)}
         return MixtureProblem(
@@ -225,12 +228,12 @@ class DecodedMixtures(DecodedLists):
             counts=csr_matrix((features.values[kept], columns[kept], offsets), shape=shape),
             probabilities=np.ascontiguousarray(table.components.probabilities.transpose(2, 1, 0), np.float64),
             columns=np.array([place.get(name, -1) for name in phrase_features(table.table, table.score_names)]),
-            share_columns=np.array([[place.get(name, -1) for name in row] for row in table.names]),
-            shares=read_shares(table.names, self.shares),
+            interpolation_columns=np.array([[place.get(name, -1) for name in row] for row in table.names]),
+            interpolation_weights=read_shares(table.names, self.interpolation_weights),
         )
 
     def details(self) -> dict[str, Any]:
-        """The shares, and that of each component in the phrases of the best translations: what it adds to p(e|f)."""
+        """Return interpolation weights, and the share of p(e|f) that each component has in the best translations."""
         found = {}
         first = self.nbest.features.take(self.nbest.sentences[:-1])
         for table in self.tables:
@@ -238,18 +241,18 @@ class DecodedMixtures(DecodedLists):
             counts = np.bincount(first.ids, first.values, len(first.names))[ids]
             score = table.score_names.index("fwd") if "fwd" in table.score_names else 0
             parts = table.components.probabilities[np.searchsorted(table.rows, rows), :, score].astype(np.float64)
-            parts *= read_shares(table.names, self.shares)[score]
+            parts *= read_shares(table.names, self.interpolation_weights)[score]
             there = (counts > 0) & (parts.sum(axis=1) > 0)
             parts = parts[there] / parts[there].sum(axis=1, keepdims=True)
             shares = counts[there] @ parts / max(counts[there].sum(), 1)
             found[table.table] = dict(zip(table.components.names, shares.round(4).tolist(), strict=True))
-        return {"shares": dict(self.shares), "phrases_from": found}
+        return {"shares": dict(self.interpolation_weights), "phrases_from": found}
 
     def save(self, folder: Path) -> None:
-        """Write the lists, the pairs and the shares; whole or not at all."""
+        """Write the lists, the pairs and the interpolation weights; whole or not at all."""
         with output_folder(folder, EVIDENCE) as partial:
             super().save(partial / _LISTS)
-            self.shares.write(partial / _SHARES)
+            self.interpolation_weights.write(partial / _SHARES)
             about = []
             for table in self.tables:
                 save_arrays(
@@ -262,7 +265,7 @@ class DecodedMixtures(DecodedLists):
     @classmethod
     def load(cls, folder: Path) -> DecodedMixtures:
         """Read what `save` wrote; refuses arrays that do not fit the lists."""
-        nbest, shares = DecodedLists.load(folder / _LISTS).nbest, Weights.read(folder / _SHARES)
+        nbest, weights = DecodedLists.load(folder / _LISTS).nbest, Weights.read(folder / _SHARES)
         rows: Any = read_toml(folder / _MIXTURES).get("mixture")
         there = {path.name for path in folder.iterdir()}
         tables = []
@@ -274,14 +277,14 @@ class DecodedMixtures(DecodedLists):
                 raise DataError(f"has a mixture {row}", path=folder / _MIXTURES, expected="table, scores, components")
             tables.append(_checked(row["table"], tuple(row["scores"]), tuple(row["components"]), folder, nbest))
             try:
-                read_shares(tables[-1].names, shares)
+                read_shares(tables[-1].names, weights)
             except UsageError as error:
                 raise DataError(str(error), path=folder / _SHARES) from None
-        return cls(nbest, tuple(tables), shares)
+        return cls(nbest, tuple(tables), weights)
 
 
 def _checked(name: str, scores: tuple[str, ...], components: tuple[str, ...], folder: Path, nbest: NBest) -> MixedPairs:
-    """The pairs of a table, if each that is in the lists is among them."""
+    """Return the pairs of a table, if every pair in the lists is among them."""
 
     def fitting() -> MixedPairs:
         arrays, part = load_arrays(folder / name), "pairs of a mixed table"
@@ -297,7 +300,7 @@ def _checked(name: str, scores: tuple[str, ...], components: tuple[str, ...], fo
 
 
 def _pairs_among(names: Sequence[str], table: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Which of some names of features count pairs of a table, and the rows of these pairs."""
+    """Return the places of features that count pairs of a table, and the rows of these pairs."""
     start = f"{table}{PAIR_MARK}"
     try:
         found = [(i, int(name[len(start) :])) for i, name in enumerate(names) if name.startswith(start)]

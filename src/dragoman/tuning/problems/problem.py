@@ -1,7 +1,8 @@
-"""The problem that an optimiser sees: candidates of each sentence as features and statistics of a metric."""
+"""The problem that an optimiser sees: candidates as features and statistics of a metric, and the ranges of weights."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -13,14 +14,17 @@ from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.runtime import Runtime
+from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
+from dragoman.model.features import GRAMMAR_PENALTY
+from dragoman.model.mixture import SHARES
 
-#: Methods that look along single weights, or sample boxes of weights, make no sense beyond so many features.
+#: Largest number of features for methods that search along single weights, or sample boxes of weights.
 MOST_DENSE = 200
 
 
 class Evidence(Protocol):
-    """What all kinds of problems have: names and ranges of weights, and what is maximised."""
+    """The common part of all problems: names and ranges of weights, and the objective."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -28,10 +32,10 @@ class Evidence(Protocol):
 
     @property
     def ranges(self) -> NDArray[np.float64]:
-        """For each feature the least and the largest weight for random starts."""
+        """The least and the largest weight of each feature for random starts."""
 
-    def objective(self, weights: NDArray[np.float64]) -> float:
-        """What is maximised: the metric of the best candidates, negated for error rates."""
+    def objectives(self, weights: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Return what is maximised under each of some weights: the metric of the translations, negated for errors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,22 +81,28 @@ class Problem:
         return self.features.dense()
 
     def model_scores(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The weighted sum of each candidate's features."""
+        """Return the weighted sum of each candidate's features."""
         products = self.features.values * weights[self.features.ids]
-        rows = np.repeat(np.arange(len(self.features)), np.diff(self.features.offsets))
-        return np.bincount(rows, products, minlength=len(self.features)).astype(np.float64)
+        candidates = int(self.sentences[-1])
+        rows = np.repeat(np.arange(candidates), np.diff(self.features.offsets))
+        return np.bincount(rows, products, minlength=candidates).astype(np.float64)
 
     def best(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The candidate (row) that each sentence gets under some weights."""
+        """Return the best candidate (row) of each sentence under some weights."""
         return best_rows(self.model_scores(weights), self.sentences)
 
     def objective(self, weights: NDArray[np.float64]) -> float:
-        """What is maximised: the metric of the best candidates, negated for error rates."""
-        return self.sign * float(self.scorer.score(self.statistics[self.best(weights)].sum(axis=0)))
+        """Return what is maximised: the metric of the best candidates, negated for error rates."""
+        return float(self.objectives([weights])[0])
+
+    def objectives(self, weights: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Return what is maximised, under each of some weights."""
+        sums = [self.statistics[self.best(vector)].sum(axis=0) for vector in weights]
+        return self.sign * self.scorer.score(np.array(sums))
 
 
 def best_rows(scores: NDArray[np.float64], sentences: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The first row with the highest score in each group."""
+    """Return the first row with the highest score in each group."""
     highest = np.repeat(np.maximum.reduceat(scores, sentences[:-1]), np.diff(sentences))
     rows = np.flatnonzero(scores == highest)
     first = np.searchsorted(rows, sentences[:-1])
@@ -100,7 +110,7 @@ def best_rows(scores: NDArray[np.float64], sentences: NDArray[np.int64]) -> NDAr
 
 
 def checked_start(problem: Evidence, start: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A copy of weights to start from, as kernels take it, after a look that there is a finite one for each name."""
+    """Return a copy of start weights for kernels; refuse them unless there is a finite one for each name."""
     weights = np.array(start, np.float64)
     if weights.shape != (len(problem.names),):
         raise UsageError(f"there are {weights.size} weights to start from; expected {len(problem.names)}")
@@ -126,11 +136,11 @@ def differences(problem: Problem, better: NDArray[np.int64], worse: NDArray[np.i
     return result
 
 
-#: A box of weights is drawn this many times as wide as asked for, so that it still serves when its centre has moved,
-#: and drawn anew when it has become that many times too wide.
+#: A box of weights is made this many times as wide as needed, so that it still serves when its centre has moved,
+#: and made anew when it has become that many times too wide.
 _ROOM, _TOO_WIDE = 2.0, 4.0
 
-#: So many of the best candidates at the centre of a box are tried as proof that another one cannot win in it.
+#: Number of the best candidates at the centre of a box that are tried as proof that another one cannot win in it.
 _RIVALS = 32
 
 #: Beyond this size float32 could overflow; such sentences are left to float64.
@@ -138,12 +148,11 @@ _LARGEST = 1e30
 
 
 class Evaluator:
-    """Gives `Problem.objective` of many weight vectors: the same numbers, some hundred times as fast.
+    """Computes `Problem.objective` of many weight vectors: the same numbers, some hundred times as fast.
 
-    Candidates that repeat the features of an earlier one are left out from the start. Whoever is going to look at a
-    box of weights only can say so (`focus`): those that cannot win anywhere in it are then left out too, and sentences
-    that have one candidate left cost nothing any more. That changes no result: weights outside are looked up among
-    more candidates.
+    Candidates that repeat the features of an earlier one are left out from the start. With `focus` on a box of
+    weights, candidates that cannot win anywhere in it are left out too, and sentences with one candidate left cost
+    nothing any more. That changes no result: weights outside the box are evaluated with more candidates.
 
     >>> from dragoman.core.feature_rows import FeatureRows
     >>> features = FeatureRows.from_dense(["a", "b"], np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]))
@@ -171,14 +180,14 @@ class Evaluator:
             self._levels.append(top.within(low - margin, high + margin, self.problem.features, self._runtime))
 
     def best(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The candidate (row of the problem) of each sentence, one row for each weight vector."""
+        """Return the best candidate (row of the problem) of each sentence, one row for each weight vector."""
         level, winners = self._winners(weights)
         rows = np.repeat(level.settled[None], len(winners.T), axis=0)
         rows[:, level.open] = level.rows[winners.T]
         return rows
 
     def statistics(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The sum over sentences of the best candidates' statistics, one row for each weight vector."""
+        """Return the sum of the best candidates' statistics, one row for each weight vector."""
         if not self._whole:
             chosen = [self.problem.statistics[rows].sum(axis=0) for rows in self.best(weights)]
             return np.array(chosen).reshape(len(weights), self._statistics.shape[1])
@@ -187,12 +196,12 @@ class Evaluator:
         return settled + kernels.sum_winners(self._statistics, level.rows, level.usual, winners, self._runtime.threads)
 
     def objectives(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What is maximised, for each weight vector."""
+        """Return the objective of each weight vector."""
         scores = self.problem.scorer.score(self.statistics(weights))
         return scores if self.problem.sign > 0 else -scores
 
     def open_candidates(self) -> int:
-        """How many candidates are still looked at, in sentences that have more than one."""
+        """Return the number of remaining candidates, in sentences that have more than one."""
         return len(self._levels[-1].rows)
 
     def _winners(self, weights: NDArray[np.float64]) -> tuple[_Level, NDArray[np.int32]]:
@@ -270,7 +279,7 @@ class _Level:
 
 
 def _all_candidates(problem: Problem, runtime: Runtime) -> _Level:
-    """Every candidate that is not a copy, with features relative to the first one of its sentence, in float32."""
+    """Return all distinct candidates, with features relative to the first one of their sentence, in float32."""
     exact, sentences = problem.features, problem.sentences
     if len(exact) >= 2**31:
         raise DataError(f"{len(exact):,} candidates", expected="fewer than 2,147,483,648")
@@ -298,7 +307,7 @@ def _all_candidates(problem: Problem, runtime: Runtime) -> _Level:
 
 
 def _tolerance(spread: NDArray[np.float64], size: NDArray[np.float64], longest: int) -> NDArray[np.float64]:
-    """How far apart two scores must be, per unit of each weight, to be in the right order despite rounding.
+    """Return the distance of two scores, per unit of each weight, above which rounding cannot change their order.
 
     A sum of m products has a relative error of about m units in the last place of the sum of their sizes; each side of
     a comparison has one: that of float32 relative features of at most `spread`, and that of the float64 sums of up to
@@ -307,3 +316,68 @@ def _tolerance(spread: NDArray[np.float64], size: NDArray[np.float64], longest: 
     terms = max(spread.shape[1], longest)
     tolerance = 2.1 * (terms + 4) * (2.0**-24 * spread + 4 * 2.0**-53 * size) + 1e-35
     return np.where(spread < _LARGEST, tolerance, np.inf)
+
+
+#: The least and the largest weight of a random start, by name.
+Ranges = Mapping[str, tuple[float, float]]
+
+#: Features whose weight is never tuned, because every translation of a sentence has the same value.
+FIXED = ("unknown_word",)
+
+# Logarithms of probabilities, where more is better; under our names and under the names in Moses' lists.
+_OURS = ("distortion", "lm", "tm", "phrases", "lr", "mix", "logprob")
+_THEIRS = ("Distortion", "LM", "TranslationModel", "LexicalReordering")
+_BY_STEM = dict.fromkeys((*_OURS, *_THEIRS), (0.0, 1.0))
+_OTHER = (-1.0, 1.0)
+
+
+def tuned_names(names: Sequence[str]) -> list[str]:
+    """Return the features whose weights are tuned."""
+    return [name for name in names if name not in FIXED]
+
+
+def is_interpolation_weight(name: str) -> bool:
+    """Return whether a weight is an interpolation weight of a mixture: these sum to 1, and are never scaled.
+
+    >>> is_interpolation_weight("mix.tm.fwd.in"), is_interpolation_weight("tm.fwd")
+    (True, False)
+    """
+    return name.startswith(SHARES)
+
+
+def is_weight(names: Sequence[str]) -> NDArray[np.bool_]:
+    """Return a flag for each name: False for interpolation weights of mixtures."""
+    return np.array([not is_interpolation_weight(name) for name in names], bool)
+
+
+def weight_ranges(names: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Return the least and the largest weight of each feature for random starts.
+
+    >>> weight_ranges(["lm2", "word_penalty", "tm2.penalty"])
+    {'lm2': (0.0, 1.0), 'word_penalty': (-1.0, 1.0), 'tm2.penalty': (-1.0, 1.0)}
+    """
+    return {name: _range(name) for name in names}
+
+
+def _range(name: str) -> tuple[float, float]:
+    stem, _, rest = name.partition(".")
+    return _OTHER if rest == GRAMMAR_PENALTY else _BY_STEM.get(stem.rstrip("0123456789"), _OTHER)
+
+
+def boxes(names: Sequence[str], ranges: Ranges) -> NDArray[np.float64]:
+    """Return the ranges of some names as rows, as problems have them."""
+    return np.array([ranges[name] for name in names], np.float64).reshape(-1, 2)
+
+
+def no_sparse(names: Iterable[str]) -> Ranges:
+    """Select no sparse features."""
+    return {}
+
+
+def changed(weights: Weights, names: Sequence[str], values: NDArray[np.float64], sparse: Ranges) -> Weights:
+    """Return the weights with new values; sparse ones come last, in order, without zeros."""
+    new = weights.updated(dict(zip(names, values.tolist(), strict=True)))
+    return Weights(
+        {name: value for name, value in new.items() if name not in sparse}
+        | {name: new[name] for name in sparse if new[name]}
+    )

@@ -1,6 +1,6 @@
-"""What a candidate is worth: the score that it gives a document of translations made lately (Chiang et al. 2008).
+"""Gains of candidates: their score within a pseudo-document of recent translations (Chiang et al. 2008).
 
-Metrics such as BLEU are made for documents; on single sentences they are crude. So a sentence is scored together with a
+Metrics such as BLEU are meant for documents, and crude on single sentences. So a sentence is scored together with a
 pseudo-document O, a sum of the statistics of earlier translations in which old ones fade. The larger O is, the less one
 sentence can change its score, so that the score is multiplied by the size of both: with statistics c(e),
 
@@ -24,7 +24,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.metrics.metric import Scorer
 from dragoman.tuning.problems.problem import Problem
 
-#: The size of a sentence where the metric does not say how long it is.
+#: The size of a sentence for metrics without lengths.
 USUAL_LENGTH = 10.0
 
 
@@ -72,8 +72,8 @@ class Gains:
     def begin(self, weights: NDArray[np.float64], decay: float) -> NDArray[np.float64]:
         """Return the pseudo-document before the first sentence.
 
-        For BLEU a perfect translation as long as the longest n-gram, as in Moses. It would not be clear what that is
-        for other metrics: there it is what the pseudo-document tends to if the set is translated by given weights.
+        For BLEU a perfect translation as long as the longest n-gram, as in Moses. For other
+        metrics that is not defined: the limit of the pseudo-document if the set is translated by the given weights.
         """
         if len(self.bleu_columns):
             return perfect_document(self.bleu_columns, self.statistics.shape[1])
@@ -89,7 +89,7 @@ class Gains:
 
 
 def perfect_document(bleu_columns: NDArray[np.int64], width: int) -> NDArray[np.float64]:
-    """A pseudo-document of so many numbers with a perfect translation that is as long as the longest n-gram.
+    """Return a pseudo-document of `width` numbers with a perfect translation as long as the longest n-gram.
 
     >>> perfect_document(np.array([2, 3, 4, 5, 0, 1]), 7).tolist()
     [2.0, 2.0, 2.0, 1.0, 2.0, 1.0, 2.0]
@@ -113,7 +113,7 @@ def worth(together: NDArray[np.float64], scorer: Scorer, sign: int) -> NDArray[n
 
 
 def sentence_orders(problem: Problem, passes: int, rng: np.random.Generator | None) -> Iterator[NDArray[np.int64]]:
-    """In which order each of some passes visits the sentences: one at random if there is something to draw it with."""
+    """Yield the order of the sentences in each pass: random if there is a generator, else as they stand."""
     order = np.arange(len(problem.sentences) - 1)
     for _ in range(passes):
         yield order if rng is None else rng.permutation(order)

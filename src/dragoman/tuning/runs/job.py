@@ -1,21 +1,28 @@
-"""A tuning job: a model and texts on disk, a method and a seed, all that `dragoman tune` is told."""
+"""A tuning job, all that `dragoman tune` is given: a model and texts on disk, a method, options and a seed."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dragoman.core.checksums import digest
+from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.journal import weights_file
+from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.decision.settings import Decision
+from dragoman.forest.prune import prune_to_density
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Scorer
 from dragoman.metrics.references import UNHEARD, ReferencedText, read_references, reference_files
@@ -24,24 +31,104 @@ from dragoman.model.source_trees import trees_for
 from dragoman.sampling.global_features import document_bounds, read_documents
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.shards import ShardedTranslator
-from dragoman.search.translator import Translator
+from dragoman.search.translator import Shard, Translator
 from dragoman.translation.stream import Stream
-from dragoman.tuning.methods.method import Learner, Lesson, Tuner, TuningMethod
-from dragoman.tuning.problems.evidence import Decoded, DecodedGraphs, DecodedLists, Decoding
+from dragoman.tuning.methods.method import Learner, TrainingSet, Tuner, TuningMethod
+from dragoman.tuning.problems.evidence import (
+    Decoded,
+    DecodedGraphs,
+    DecodedLists,
+    DecodeLists,
+    Decoding,
+    lists_of_strings,
+)
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem, ReferenceProblem
 from dragoman.tuning.problems.mixtures import DecodedMixtures, MixtureProblem
-from dragoman.tuning.problems.problem import Problem
-from dragoman.tuning.problems.ranges import tuned_names, weight_ranges
-from dragoman.tuning.runs.decoder import Decoder
-from dragoman.tuning.runs.loop import Loop, Training, train
+from dragoman.tuning.problems.problem import Problem, tuned_names, weight_ranges
+from dragoman.tuning.runs.loop import BatchTraining, Loop, OnlineTraining, Task, Training, merged_evidence, train
 from dragoman.tuning.runs.run import Run
-from dragoman.tuning.runs.training import BatchTraining, OnlineTraining, Task, merged_evidence
 from dragoman.tuning.runs.validator import Validation, Validator
 
 
 @dataclass(frozen=True)
+class DecodeGraphs:
+    """Makes pruned hypergraphs of a shard; one without edges where a target was not reached.
+
+    Also returns the number of targets whose search was given up, because it needed too much memory.
+    """
+
+    density: float
+
+    def __call__(self, translator: Translator, shard: Shard, runtime: Runtime) -> tuple[list[Hypergraph], int]:
+        """Search a shard."""
+        result = translator.search_shard(shard, forests=True)
+        graphs = [result.hypergraph(i) for i in range(len(result))]
+        too_large = sum(result.is_too_large(i) for i in range(len(result)))
+        return [prune_to_density(graph, self.density) if graph.edges else graph for graph in graphs], too_large
+
+
+class TuningSetDecoder:
+    """Decodes the tuning set under any weights, and on request its references by force."""
+
+    def __init__(
+        self,
+        spread: ShardedTranslator,
+        lines: Sequence[str],
+        targets: Sequence[Sequence[str]],
+        decoding: Decoding,
+        *,
+        pairs: bool = False,
+    ):
+        self._spread, self._lines, self._targets, self._decoding = spread, lines, targets, decoding
+        self._pairs = pairs
+
+    def __call__(self, weights: Weights, *, runtime: Runtime = Runtime()) -> Decoded:
+        """Return n-best lists or hypergraphs under some weights."""
+        translator = self._spread.translator.reweighted(weights)
+        translator.refuse_global_features()
+        spread = replace(self._spread, translator=translator, runtime=runtime)
+        if self._decoding.evidence != "nbest":
+            graphs = self._graphs(spread, None, "translating the tuning set")
+            return DecodedGraphs(
+                graphs, [self._graphs(spread, row, "deriving the references") for row in self._targets]
+            )
+        wanted = self._decoding.hypotheses
+        distinct = lists_of_strings(translator.model) if wanted is None else wanted == "strings"
+        lists: list[NBest] = []
+        with runtime.stage("translating the tuning set") as share:
+            for part in spread.map(
+                DecodeLists(self._decoding.nbest, distinct, self._pairs), spread.shards(self._lines)
+            ):
+                lists.append(part)
+                share(sum(map(len, lists)) / len(self._lines))
+        joined = NBest.concatenate(lists)
+        return DecodedMixtures.of(joined, translator.model, weights) if self._pairs else DecodedLists(joined)
+
+    def translate(self, weights: Weights, sentences: NDArray[np.int64]) -> Corpus:
+        """Return the best translations of some of the sentences."""
+        translator = self._spread.translator.reweighted(weights)
+        found = translator.translate([self._lines[i] for i in sentences.tolist()])
+        return Corpus.from_lines([each.text for each in found])
+
+    def _graphs(self, spread: ShardedTranslator, targets: Sequence[str] | None, stage: str) -> list[Hypergraph]:
+        assert self._decoding.density is not None
+        graphs, too_large = list[Hypergraph](), 0
+        with spread.runtime.stage(stage) as share:
+            for found, more in spread.map(DecodeGraphs(self._decoding.density), spread.shards(self._lines, targets)):
+                graphs += found
+                too_large += more
+                share(len(graphs) / len(self._lines))
+        if too_large:
+            spread.runtime.warn(
+                f"{too_large:,} of {len(graphs):,} references were not searched for, because all derivations of such"
+                f" long sentences need more than max-size {spread.translator.limits.max_size:,}"
+            )
+        return graphs
+
+
+@dataclass(frozen=True)
 class HeldOut:
-    """Texts on which learners are judged, with files of labels of documents and of trees if the model looks at them."""
+    """Held-out texts for validation, with files of document labels and of trees if the model uses them."""
 
     source: Path
     references: tuple[Path, ...]
@@ -49,7 +136,7 @@ class HeldOut:
     trees: Path | None = None
 
     def description(self) -> dict[str, Any]:
-        """The paths, for a run's folder."""
+        """Return the paths, for a run's folder."""
         return {
             "source": str(self.source),
             "reference": [str(path) for path in self.references],
@@ -60,13 +147,13 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Job:
-    """What to tune, on what, and how.
+    """The model, texts, method and options of a tuning run.
 
-    `loop` and `decoding` are for methods that optimise what is decoded, `validation` and `held_out` for those that
-    learn from samples (`loop.keep` for both); without held-out text these are judged on the tuning set. `documents` is
-    a file of labels, for features of documents, `trees` one of the trees of the source, for features that see these.
-    `fixed` are patterns (`lr.*`) of features whose weights stay as they are; `ranges` are patterns with the least and
-    the largest weight for random starts, in place of the usual ones.
+    `loop` and `decoding` are for methods that optimise decoded evidence, `validation` and `held_out` for online
+    learners (`loop.keep` for both); without held-out text these are validated on the tuning set. `documents` is a file
+    of labels, for document features, and `trees` a file of source trees, for features that use them. `fixed` are
+    patterns (`lr.*`) of features whose weights are not tuned; `ranges` are patterns with the least and the largest
+    weight for random starts, in place of the defaults.
     """
 
     model: Path
@@ -90,7 +177,7 @@ class Job:
 
     @property
     def _decoding(self) -> Decoding:
-        """What is kept of each decoding: what was asked for, else lists if the method takes them, and its density."""
+        """The options of decoding: as given, else lists if the method takes them, and its density."""
         usual: dict[str, Any] = {}
         if isinstance(self.tuner, Tuner):
             graphs = [kind for kind in self.tuner.evidence() if issubclass(kind, HypergraphProblem)]
@@ -101,7 +188,7 @@ class Job:
         return Decoding.from_dict(usual | self.decoding.to_dict())
 
     def description(self) -> dict[str, Any]:
-        """What a run's folder says about it; two jobs with the same description give the same result."""
+        """Return the job as a run's folder records it; jobs with the same description give the same result."""
         values = {
             "method": self.tuner.name,
             "seed": self.seed,
@@ -128,11 +215,11 @@ class Job:
         return values
 
     def content(self) -> dict[str, str]:
-        """What the model and the texts hold, in a few letters each: they may change under the same names."""
+        """Return digests of the model and the texts, which may change under the same names."""
         return {"model": model_digest(self.model)} | self.text_content()
 
     def text_content(self) -> dict[str, str]:
-        """What the texts hold."""
+        """Return digests of the texts."""
         held, files = self.held_out, {"source": [self.source], "reference": reference_files(self.references)}
         if isinstance(self.start, Path):
             files["start"] = [weights_file(self.start)]
@@ -147,7 +234,7 @@ class Job:
     def run(
         self, out: Path, *, restart: bool = False, resume_from: int | None = None, runtime: Runtime = Runtime()
     ) -> Run:
-        """Do the job in a folder, or go on with it; nothing is written before the input has been looked at."""
+        """Run the job in a folder, or resume it; nothing is written before the input has been checked."""
         with self.running(out, restart=restart, resume_from=resume_from, runtime=runtime) as run:
             return run
 
@@ -155,11 +242,11 @@ class Job:
     def running(
         self, out: Path, *, restart: bool = False, resume_from: int | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[Run]:
-        """Do the job, and keep all others off the folder until the end of this.
+        """Run the job, and lock its folder until the context ends.
 
-        A folder that was begun with other options or texts is refused, or if `restart`, begun anew. With `resume_from`,
-        what the run did after that iteration is forgotten. Workers of a cluster decode, sample and climb, if they have
-        the model; what is learnt of it is put together here.
+        A folder that was begun with other options or texts is refused, or with `restart`, begun anew. With
+        `resume_from`, everything after that iteration is dropped. Workers of a cluster that have the model decode,
+        sample and climb; this process combines their results.
         """
         model = Model.load(self.model)
         start = self.start_weights(model, runtime=runtime)
@@ -173,7 +260,7 @@ class Job:
                 training,
                 start,
                 keep=self.loop.keep,
-                judge=validator,
+                validator=validator,
                 validation=self.validation,
                 seed=self.seed,
                 runtime=runtime,
@@ -181,28 +268,28 @@ class Job:
             yield run
 
     def _training(self, model: Model, runtime: Runtime) -> tuple[Training, Validator | None]:
-        """The method with all that it works on, and for learners who judges them."""
+        """Return the method with all that it works on, and a validator for online learners."""
         if isinstance(self.tuner, Learner):
-            lesson, validator = self._lesson(model, runtime)
-            self.tuner.check(lesson)
-            return OnlineTraining(self.tuner, lesson), validator
+            training_set, validator = self._training_set(model, runtime)
+            self.tuner.check(training_set)
+            return OnlineTraining(self.tuner, training_set), validator
         assert isinstance(self.tuner, Tuner)
         return BatchTraining(self.tuner, self._task(self.tuner, model, runtime), self.loop), None
 
     def _task(self, tuner: Tuner, model: Model, runtime: Runtime) -> Task:
-        """What the loop of an optimiser needs."""
+        """Return the task of an optimiser."""
         hypergraphs = self._decoding.evidence == "hypergraph"
         if not tuner.takes(HypergraphProblem if hypergraphs else Problem):
             raise UsageError(f"{tuner.name} works on {'n-best lists' if hypergraphs else 'hypergraphs'} only")
         text = self.text(model, runtime=runtime)
-        # Global features are in no evidence of a search, so that their weights stay as they are.
+        # No evidence of a search has global features, so their weights are not tuned.
         names = [name for name in self.tuned(model) if name not in model.global_features]
-        names += self._tuned_shares(model)
+        names += self._tuned_interpolation_weights(model)
         if not (names or model.sparse_prefixes):
-            raise UsageError("only weights of global features are not fixed, and no search can tune these")
+            raise UsageError("all weights are fixed but those of global features, which no search can tune")
         targets = [corpus.lines() for corpus in text.references] if tuner.takes(ReferenceProblem) else []
         within = runtime.quiet()
-        decoder = Decoder(
+        decoder = TuningSetDecoder(
             ShardedTranslator(self.translator(model, runtime=within), self.model, runtime=within),
             text.lines,
             targets,
@@ -220,13 +307,13 @@ class Job:
             sparse=partial(self._sparse, model.sparse_prefixes),
         )
 
-    def _lesson(self, model: Model, runtime: Runtime) -> tuple[Lesson, Validator]:
-        """What a learner needs, and who judges it."""
+    def _training_set(self, model: Model, runtime: Runtime) -> tuple[TrainingSet, Validator]:
+        """Return the training set of a learner, and its validator."""
         text = self.text(model, runtime=runtime)
         labels = None if self.documents is None else read_documents(self.documents, len(text))
         within = runtime.quiet()
         translator = self.translator(model, runtime=within)
-        lesson = Lesson(
+        training_set = TrainingSet(
             translator=translator,
             lines=text.lines,
             scorer=self._scorer(text),
@@ -238,14 +325,16 @@ class Job:
         )
         judged = text
         if self.held_out is None:
-            runtime.note("without held-out text, weights are judged on the tuning set itself")
+            runtime.note("without held-out text, weights are validated on the tuning set itself")
         else:
             judged = self._text(model, self.held_out, "held_out_trees", runtime)
             file = self.held_out.documents
             labels = None if file is None else read_documents(file, len(judged))
             both = len(set(judged.lines) & set(text.lines))
             if both:
-                runtime.warn(f"{both} of the held-out sentences are in the tuning set too: judging will flatter")
+                runtime.warn(
+                    f"{both} of the held-out sentences are also in the tuning set: validation scores will be too high"
+                )
         evidence = self.validation.judge_evidence or ("samples" if model.global_features else None)
         validator = Validator(
             stream=Stream(translator, self.model, prepared=True, runtime=within),
@@ -255,30 +344,30 @@ class Job:
             samples=self.validation.judge_samples,
             documents=labels,
         )
-        return lesson, validator
+        return training_set, validator
 
     def start_weights(self, model: Model, *, runtime: Runtime = Runtime()) -> Weights:
-        """The weights that runs of this job begin with."""
+        """Return the weights that runs of this job begin with."""
         if self.start is None:
             return model.weights
         return self.start if isinstance(self.start, Weights) else model.read_weights(self.start, runtime=runtime)
 
     def translator(self, model: Model, weights: Weights | None = None, *, runtime: Runtime = Runtime()) -> Translator:
-        """What translates for this job."""
+        """Return the translator of this job."""
         return Translator.of(model, weights, limits=self.limits, space=self.space, runtime=runtime)
 
     def problem(self, model: Model, run: Run, *, runtime: Runtime = Runtime()) -> Problem | HypergraphProblem:
-        """What an optimiser of decoded evidence saw last in a run of this job, of dense features."""
+        """Return the last problem of an optimiser in a run of this job, with dense features only."""
         pool = merged_evidence(run, len(run.events()), self._evidence(model))
         if pool is None:
             raise DataError("has no iteration", path=run.folder, expected="a run that has begun")
-        names = [*self.tuned(model), *self._tuned_shares(model)]
+        names = [*self.tuned(model), *self._tuned_interpolation_weights(model)]
         references = read_references(self.references, text=model.preparation(prepared=self.prepared))
         scorer = parse_metric(self.metric).scorer(references)
         return pool.problem(names, weight_ranges(names), scorer, sign=self._sign, runtime=runtime)
 
     def mixes(self, model: Model) -> bool:
-        """Whether lists know the pairs of mixed tables, so that shares are tuned with the weights."""
+        """Return whether lists count the pairs of mixed tables, so that interpolation weights are tuned as well."""
         return isinstance(self.tuner, Tuner) and self.tuner.takes(MixtureProblem) and bool(model.share_names)
 
     def _evidence(self, model: Model) -> type[Decoded]:
@@ -287,7 +376,7 @@ class Job:
         return DecodedMixtures if self.mixes(model) else DecodedLists
 
     def text(self, model: Model, *, runtime: Runtime = UNHEARD) -> ReferencedText:
-        """The tuning set as the model wants it, with its references."""
+        """Return the tuning set, prepared for the model, with its references."""
         return self._text(model, self, "trees", runtime)
 
     def _text(self, model: Model, files: Job | HeldOut, name: str, runtime: Runtime) -> ReferencedText:
@@ -300,7 +389,7 @@ class Job:
 
     @property
     def _start(self) -> str | dict[str, float]:
-        """What a run's folder says about the weights that it begins with."""
+        """The start weights as a run's folder records them."""
         if self.start is None:
             return ""
         return str(self.start) if isinstance(self.start, Path) else dict(self.start)
@@ -310,7 +399,7 @@ class Job:
         return 1 if parse_metric(self.metric).higher_is_better else -1
 
     def tuned(self, model: Model) -> list[str]:
-        """The features whose weights are chosen."""
+        """Return the features whose weights are tuned."""
         names = tuned_names(model.feature_names)
         for pattern in self.fixed:
             known = any(fnmatchcase(name, pattern) for name in model.weight_names)
@@ -318,18 +407,18 @@ class Job:
                 raise UsageError(f"no feature is called '{pattern}'; there are {', '.join(model.weight_names)}")
         free = [name for name in names if not any(fnmatchcase(name, pattern) for pattern in self.fixed)]
         if not (free or model.sparse_prefixes):
-            raise UsageError("all weights are fixed, so that there is nothing to tune")
+            raise UsageError("all weights are fixed, so there is nothing to tune")
         return free
 
-    def _tuned_shares(self, model: Model) -> list[str]:
-        """The shares of mixed tables that are chosen: all or none of those that sum to 1."""
+    def _tuned_interpolation_weights(self, model: Model) -> list[str]:
+        """Return the tuned interpolation weights of mixed tables: all or none of those that sum to 1."""
         if not self.mixes(model):
             kinds = self.tuner.evidence() if isinstance(self.tuner, Tuner) else (Problem,)
             if not all(issubclass(kind, MixtureProblem) for kind in kinds):
                 return []
             raise UsageError(
-                f"the model has no mixed tables, whose shares {self.tuner.name} tunes; expected one that was adapted by"
-                " the mixture pro-mix, or mixed with its components kept, or another method"
+                f"the model has no mixed tables, whose interpolation weights {self.tuner.name} tunes; expected a model"
+                " that was adapted by the mixture pro-mix, or mixed with its components kept, or another method"
             )
         fixed = {name for name in model.share_names if any(fnmatchcase(name, pattern) for pattern in self.fixed)}
         free = [name for name in model.share_names if name not in fixed]
@@ -353,6 +442,6 @@ class Job:
         return ranges
 
     def _sparse(self, prefixes: tuple[str, ...], names: Iterable[str]) -> dict[str, tuple[float, float]]:
-        """Of names that occur those of sparse features whose weights are chosen, sorted, with their ranges."""
+        """Return the sparse features among some names whose weights are tuned, sorted, with their ranges."""
         sparse = sorted(name for name in names if name.startswith(prefixes))
         return self._ranges_of([n for n in sparse if not any(fnmatchcase(n, pattern) for pattern in self.fixed)])

@@ -1,4 +1,4 @@
-"""Rerank anybody's n-best lists: their features, extra scores by name, missing values, and weights that choose."""
+"""Reranking of n-best lists from any system: extra scores by name, missing values, and start weights."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from dragoman.core.files import PathLike
 from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
-from dragoman.metrics.looks import metrics_for
 from dragoman.metrics.metric import Metric
+from dragoman.metrics.tokeniser_choice import metrics_for
 from dragoman.tuning.problems.problem import MOST_DENSE, Problem, best_rows
 
-#: What is done about a missing number: refuse it, drop the hypothesis, or put this one in its place.
+#: Treatment of a missing number: refuse it, drop the hypothesis, or replace it by this number.
 Missing = Literal["refuse", "drop"] | float
 
 #: The end of the name of a feature that is 1 where another is missing.
@@ -28,7 +28,7 @@ MARK = ".missing"
 
 
 def missing_from(text: str | float) -> Missing:
-    """What somebody wants to be done, as a word or a number.
+    """Read the treatment of missing numbers: a word or a number.
 
     >>> missing_from("drop"), missing_from("-20")
     ('drop', -20.0)
@@ -45,25 +45,25 @@ def missing_from(text: str | float) -> Missing:
 
 
 @dataclass(frozen=True)
-class Filled:
-    """Columns without gaps, and the hypotheses that they are of."""
+class FilledColumns:
+    """Columns without gaps, and the hypotheses (rows) that remain."""
 
     columns: dict[str, NDArray[np.float64]]
     kept: NDArray[np.int64]
 
 
-def filled(
+def fill_missing(
     nbest: NBest,
     columns: Mapping[str, NDArray[np.float64]],
     missing: Missing = "refuse",
     marks: Collection[str] = (),
     *,
     runtime: Runtime = Runtime(),
-) -> Filled:
-    """Do away with gaps (NaN) in columns that have a number for each hypothesis.
+) -> FilledColumns:
+    """Remove gaps (NaN) from columns that have a number for each hypothesis.
 
-    With a number in their place, a column `NAME.missing` is 1 where there was a gap; it is there for those of `marks`,
-    too, though they have none.
+    If gaps are replaced by a number, a column `NAME.missing` is 1 where there was a gap. The columns of `marks` are
+    added even if there are no gaps.
     """
     found: dict[str, NDArray[np.float64]] = {}
     kept = np.ones(len(nbest.scores), np.bool_)
@@ -88,7 +88,7 @@ def filled(
     lost = int((np.diff(np.searchsorted(rows, nbest.sentences)) == 0).sum() - (np.diff(nbest.sentences) == 0).sum())
     if lost:
         runtime.warn(f"{lost:,} of {len(nbest):,} sentences have no hypotheses any more")
-    return Filled({name: values[rows] for name, values in found.items()}, rows)
+    return FilledColumns({name: values[rows] for name, values in found.items()}, rows)
 
 
 #: The names under which a list's own numbers become features.
@@ -105,10 +105,10 @@ def with_features(
 ) -> NBest:
     """Add features, one number for each hypothesis, under the given names.
 
-    Log-probabilities always become one, and where a list has neither these nor features, its score does, whatever is
-    added: what the system itself thought of its hypotheses is not lost. Where some hypotheses lack a number (NaN, or an
-    empty cell of a table), `missing` says what is done, and `marks` which features that say so are needed: see
-    `filled`. Features that a hypothesis of another format does not name are 0, and not missing.
+    Log-probabilities always become a feature, and the score does if a list has neither log-probabilities nor features,
+    so that the system's own preference is not lost. Where some hypotheses lack a number (NaN, or an empty cell of a
+    table), `missing` and `marks` apply: see `fill_missing`. Features that a hypothesis of another format does not name
+    are 0, and not missing.
     """
     columns = dict(extra)
     if nbest.logprobs is not None and not np.isnan(nbest.logprobs).all():
@@ -123,7 +123,7 @@ def with_features(
         if np.isinf(values).any():
             raise DataError(f"'{name}' has a value that is not a finite number")
     own = _columns_of_tables(nbest)
-    found = filled(nbest, own | columns, missing, marks, runtime=runtime)
+    found = fill_missing(nbest, own | columns, missing, marks, runtime=runtime)
     if len(found.kept) < len(nbest.scores):
         nbest = nbest.kept(found.kept)
     if not found.columns:
@@ -133,13 +133,13 @@ def with_features(
 
 
 def of_file(nbest: NBest, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Bring numbers that stand as the hypotheses do in their file into the order in which these were put since."""
-    # As many as there should be, or `with_features` refuses them.
+    """Reorder numbers from the order of hypotheses in their file to the order of the lists."""
+    # `with_features` refuses a wrong number of them.
     return values if nbest.rows is None or len(values) != len(nbest.rows) else values[nbest.rows]
 
 
 def _columns_of_tables(nbest: NBest) -> dict[str, NDArray[np.float64]]:
-    """The features of a table as columns, in which what is not there is missing; none for other formats."""
+    """Return the features of a table as columns, with NaN for empty cells; nothing for other formats."""
     if nbest.extras is None or not nbest.extras.style.get("columns"):
         return {}
     features = nbest.features
@@ -151,7 +151,7 @@ def _columns_of_tables(nbest: NBest) -> dict[str, NDArray[np.float64]]:
 def references_of(
     nbest: NBest, references: Sequence[Mapping[str, str]], path: PathLike, *, runtime: Runtime = Runtime()
 ) -> list[Corpus]:
-    """The references that have the ids of lists; those of other ids are counted, lists of other ids refused."""
+    """Return the references with the ids of the lists; warn of other references, and refuse lists without one."""
     names = [*map(str, nbest.sentence_ids)]
     for texts in references:
         unknown = [name for name in names if name not in texts]
@@ -166,7 +166,7 @@ def references_of(
 def without_empty(
     nbest: NBest, references: Sequence[Corpus], *, runtime: Runtime = Runtime()
 ) -> tuple[NBest, list[Corpus]]:
-    """Leave out sentences without hypotheses, and their references; says how many."""
+    """Leave out sentences without hypotheses, and their references; warn of their number."""
     there = np.flatnonzero(np.diff(nbest.sentences))
     if len(there) == len(nbest):
         return nbest, [*references]
@@ -176,7 +176,7 @@ def without_empty(
 
 
 def metric_of_lists(text: str, lists: NBest, references: Sequence[Corpus]) -> tuple[Metric, str | None]:
-    """Read a metric for lists as people hand them in, and say which tokeniser their text made it choose, if it did."""
+    """Read a metric for lists, and return it with a note on the tokeniser that their text suggests, if any."""
     filled = np.flatnonzero(np.diff(lists.sentences))
     firsts = Corpus(lists.vocab, lists.hypotheses.take(lists.sentences[:-1][filled]))
     chosen = metrics_for([text], references, [firsts])
@@ -184,7 +184,7 @@ def metric_of_lists(text: str, lists: NBest, references: Sequence[Corpus]) -> tu
 
 
 def first_weights(nbest: NBest) -> Weights:
-    """Weights to begin with: those behind the lists' own scores if they are a weighted sum, or all alike."""
+    """Return start weights: those of the lists' own scores if these are weighted sums, else equal ones."""
     names = nbest.features.names
     if not names:
         raise DataError("the lists have neither features nor scores", expected="something to rerank by")
@@ -199,7 +199,7 @@ def first_weights(nbest: NBest) -> Weights:
 def reranked(nbest: NBest, weights: Weights) -> NBest:
     """Return the lists with their scores replaced by the weighted sums, each sorted best first (stable)."""
     weights.check_finite()
-    with np.errstate(over="ignore", invalid="ignore"):  # which we look for
+    with np.errstate(over="ignore", invalid="ignore"):  # checked below
         scores = nbest.features.dot(weights)
     if not np.isfinite(scores).all():
         row = int(np.flatnonzero(~np.isfinite(scores))[0])
@@ -214,7 +214,7 @@ def reranked(nbest: NBest, weights: Weights) -> NBest:
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """Which hypothesis (row) each sentence gets: the first, the best under weights, and by the metric itself."""
+    """The hypothesis (row) of each sentence: first, best under weights, and best and worst by the metric."""
 
     first: NDArray[np.int64]
     tuned: NDArray[np.int64]
@@ -223,7 +223,7 @@ class Choices:
 
 
 def choices(problem: Problem, weights: NDArray[np.float64]) -> Choices:
-    """Choose for a table of what was there to win; oracle and worst go by the metric of single sentences."""
+    """Choose hypotheses; oracle and worst use the metric of single sentences."""
     gains = problem.sign * problem.scorer.sentence_scores(problem.statistics)
     return Choices(
         first=problem.sentences[:-1],

@@ -1,4 +1,4 @@
-"""A tuning run is a folder: options, events, weights and evidence, enough to look at it, and to go on after a kill."""
+"""The folder of a tuning run: options, events, weights and evidence, enough to inspect it and to resume it."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _VERSION = "version"
 
 @dataclass(frozen=True)
 class Record:
-    """An iteration: the score of the weights that it began with, and what the method reports of it.
+    """An iteration: the score of the weights that it began with, and the method's report.
 
-    `stop` says why the run ended with it. A run whose weights are `validated` judges the last of them in an iteration
-    more: `ends` says in the one before why that will be the last. Lines of version 1 do not name their version.
+    `stop` is the reason why the run ended with it. A run whose weights are `validated` scores the last ones in another
+    iteration: `ends` in the iteration before has the reason. Lines of version 1 do not name their version.
 
     >>> Record.from_event({"iteration": 1, "score": 30.5, "step": 0.3, "stop": None, "seconds": {"decode": 2.0}}).report
     {'step': 0.3}
@@ -59,7 +59,7 @@ class Record:
 
     @property
     def total_seconds(self) -> float:
-        """How long the iteration took."""
+        """The duration of the iteration."""
         return float(sum(self.seconds.values()))
 
     def to_event(self) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class Record:
 
     @classmethod
     def from_event(cls, event: Mapping[str, Any]) -> Record:
-        """Read what `to_event` gave; older runs may have one number of seconds, or none."""
+        """Read what `to_event` returned; older runs may have one number of seconds, or none."""
         if event.get(_VERSION, cls.version) != cls.version:
             raise DataError(
                 f"iteration {event['iteration']} is recorded in version {event[_VERSION]}",
@@ -93,20 +93,20 @@ _FINAL_REPORT = "last_look.json"
 
 
 class Run(RecordedRun):
-    """The folder of a run. `events.jsonl` has a line for each finished iteration; nothing else says how far it got."""
+    """The folder of a run. Only `events.jsonl`, with a line for each finished iteration, tells how far it got."""
 
     @classmethod
     def begin(cls, folder: PathLike, options: Mapping[str, Any], *, restart: bool = False) -> Run:
-        """Begin a run, or go on with one that was begun with the same options and texts; else refuse, or restart."""
+        """Begin a run, or resume one with the same options and texts; refuse others, or restart."""
         with cls.claimed(folder, options, restart=restart) as run:
             return run
 
     @classmethod
     @contextlib.contextmanager
     def claimed(cls, folder: PathLike, options: Mapping[str, Any], *, restart: bool = False) -> Iterator[Run]:
-        """Begin or go on, and keep all others off the folder until the end of this, whatever end that is.
+        """Begin or resume, and lock the folder until the context ends.
 
-        A run that is begun anew leaves what Dragoman did not write where it is.
+        A restart does not touch files that Dragoman did not write.
         """
         run = cls(folder)
         file = run.folder / _OPTIONS
@@ -118,7 +118,7 @@ class Run(RecordedRun):
             if not file.exists():
                 _refuse_used(run.folder)
                 _write(file, format_toml(wanted))
-            elif restart:  # a folder without options would be nobody's, if this is killed
+            elif restart:  # without options, the folder would be no run's if this is killed
                 RUN.remove(run.folder, keep=[_OPTIONS])
                 _write(file, format_toml(wanted))
             check_unchanged(folder, read_toml(file), wanted)
@@ -129,7 +129,7 @@ class Run(RecordedRun):
         return [Record.from_event(event) for event in self.events()]
 
     def started(self, start: Weights) -> list[Record]:
-        """Keep the weights that the run starts with, unless they are there, whole; returns its records."""
+        """Write the start weights unless they are there and intact; return the records of the run."""
         events, name = self.records(), weights_name(0)
         if not events:
             self.write_weights(start)
@@ -139,7 +139,7 @@ class Run(RecordedRun):
         return events
 
     def write_checkpoint(self, checkpoint: Checkpoint, iteration: int) -> None:
-        """Keep the weights of an iteration and what the method needs to go on after it."""
+        """Write the weights of an iteration and what the method needs to resume after it."""
         if checkpoint.evidence is not None:
             checkpoint.evidence.save(self.evidence(iteration))
         self.write_weights(checkpoint.weights, iteration)
@@ -147,7 +147,7 @@ class Run(RecordedRun):
             self.write_state(checkpoint.state, iteration)
 
     def record(self, record: Record, best: Weights | None = None) -> None:
-        """Add a record, with checksums of what its iteration wrote; then keep the `best` weights after it, if given."""
+        """Append a record, with checksums of the files of its iteration; then write the `best` weights, if given."""
         iteration = record.iteration
         names = [weights_name(iteration), state_name(iteration)]
         names += [_OPTIONS, weights_name(0)] if iteration == 1 else []
@@ -161,11 +161,11 @@ class Run(RecordedRun):
             self.write_weights(best)
 
     def cut_back(self, iteration: int) -> None:
-        """Forget all that was done after an iteration, so that the run goes on from there."""
+        """Delete everything after an iteration, so that the run resumes there."""
         last = self.resumable()
         if iteration > last:
             way = f"at most `resume_from={last}`, or `restart=True`" if last else "`restart=True`, which begins anew"
-            raise DataError(f"cannot go on after iteration {iteration}", path=self.folder, expected=way)
+            raise DataError(f"cannot resume after iteration {iteration}", path=self.folder, expected=way)
         if (
             iteration
             and (state := self.folder / "state").exists()
@@ -183,41 +183,41 @@ class Run(RecordedRun):
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def weights(self, iteration: int | None = None) -> Weights:
-        """The weights after an iteration, or the best so far."""
+        """Return the weights after an iteration, or the best so far."""
         if iteration is None:
             return Weights.read(self.best_weights())
         return Weights.read(self.verified(weights_name(iteration), max(iteration, 1)))
 
     def write_weights(self, weights: Weights, iteration: int | None = None) -> None:
-        """Keep the weights of an iteration, or the best so far."""
+        """Write the weights of an iteration, or the best so far."""
         _write(self.folder / (WEIGHTS if iteration is None else weights_name(iteration)), weights.format())
 
     def evidence(self, iteration: int) -> Path:
-        """The folder for what an iteration decoded."""
+        """Return the folder of the evidence of an iteration."""
         return self.folder / evidence_name(iteration)
 
     def state(self, iteration: int) -> dict[str, NDArray[Any]]:
-        """What a learner needs to go on after an iteration."""
+        """Return the state that a learner resumes from after an iteration."""
         file = self.verified(state_name(iteration), iteration)
         try:
             with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
                 return _State(file, arrays)
-        except Exception as error:  # damaged archives fail in many ways, and all mean the same
+        except Exception as error:  # damaged archives fail in many ways
             raise self.damaged(file, f"is no saved state ({error})", iteration) from None
 
     def write_state(self, state: Mapping[str, NDArray[Any]], iteration: int) -> None:
-        """Keep what a learner needs to go on."""
+        """Write the state that a learner resumes from."""
         with open_output(self.folder / state_name(iteration)) as stream:
             np.savez_compressed(stream, **dict(state))  # type: ignore[arg-type]
 
     def drop_states(self, before: int) -> None:
-        """Forget the states of iterations that nobody will go on from."""
+        """Delete the states of iterations that no run resumes from."""
         for file in (self.folder / state_name(0)).parent.glob("*.npz"):
             if file.stem.isdecimal() and int(file.stem) < before:
                 file.unlink()
 
     def final_report(self) -> dict[str, Any]:
-        """What a learner showed of the weights that it ended with; nothing if it did not."""
+        """Return a learner's report of the final weights; empty if there is none."""
         file = self.folder / _FINAL_REPORT
         if not file.exists():
             return {}
@@ -227,19 +227,19 @@ class Run(RecordedRun):
         return found[0]
 
     def has_final_report(self) -> bool:
-        """Whether there is a final report, and it is whole."""
+        """Return whether there is an intact final report."""
         try:
             return bool(self.final_report())
         except DataError:
             return False
 
     def write_final_report(self, found: Mapping[str, Any]) -> None:
-        """Keep what a learner showed in the end."""
+        """Write a learner's report of the final weights."""
         _write(self.folder / _FINAL_REPORT, sealed(found).decode())
 
 
 class _State(dict[str, NDArray[Any]]):
-    """Arrays by name; one that is missing is the file's fault."""
+    """Arrays by name; a missing one is an error of the file."""
 
     def __init__(self, file: Path, arrays: Mapping[str, NDArray[Any]]):
         super().__init__(arrays)
@@ -252,14 +252,14 @@ class _State(dict[str, NDArray[Any]]):
 
 
 def _refuse_used(folder: Path) -> None:
-    """Refuse a folder that has something in it, but no run: one may just be beginning."""
+    """Refuse a folder that has files but no run; a run may just be beginning."""
     used = folder.exists() and any(not is_leftover(entry) and entry.name != LOCK for entry in folder.iterdir())
     if used and not (folder / _OPTIONS).exists():
         raise DataError("is not empty and not a tuning run's", path=folder, expected="a new folder")
 
 
 def check_unchanged(folder: PathLike, begun: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    """Refuse to go on with work in a folder that was begun with other options, or texts of other content."""
+    """Refuse to resume in a folder that was begun with other options, or with texts of other content."""
     for key in sorted(begun.keys() | wanted.keys()):
         before, now = begun.get(key), wanted.get(key)
         if before == now:
@@ -270,7 +270,9 @@ def check_unchanged(folder: PathLike, begun: Mapping[str, Any], wanted: Mapping[
             found = f"was begun when {', '.join(changed).replace('_', ' ')} had another content"
         else:
             found = f"was begun with {key} = {before!r}, not {now!r}"
-        raise DataError(found, path=folder, expected="the same to go on, `restart=True` to begin anew, or a new folder")
+        raise DataError(
+            found, path=folder, expected="the same to resume, `restart=True` to begin anew, or a new folder"
+        )
 
 
 def _write(path: Path, text: str) -> None:

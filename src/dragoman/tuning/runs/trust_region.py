@@ -1,8 +1,8 @@
-"""A trust region around the weights that a run has decoded with: evidence says nothing of what is far from it."""
+"""Trust region around the weights decoded with so far: the evidence says nothing about weights far away."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,24 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.options import Options, option
-from dragoman.tuning.problems.problem import Evidence
-from dragoman.tuning.problems.ranges import is_weight
+from dragoman.tuning.problems.problem import Evidence, is_weight
 
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-#: Returns the share of the score that is really lost under some weights; negative if it is a gain.
+#: Returns the fraction of the score that is lost under some weights, by decoding; negative for a gain.
 Loss = Callable[[Vector], float]
 
 #: All directions are within this many degrees of each other.
 ANY_DIRECTION = 180.0
 
-#: Parts of the way to a proposal that are tried, the longest first.
+#: Fractions of the way to a proposal that are tried, the longest first.
 PARTS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)
 
 
 class Step(NamedTuple):
-    """New weights, which part of the way to a proposal they are, and whether the run `explores` there."""
+    """New weights, their fraction of the way to a proposal, and whether the run `explores` there."""
 
     weights: Vector
     part: float
@@ -50,18 +49,18 @@ class TrustRegion(Options):
        the best other proposal. It stops after this many `explorations` without a better score.
 
     Methods differ in two settings: `part` is the part of the way to a proposal that is a whole step, and a method that
-    may go on where the evidence has no more to say takes the shortest step that has the share `enough` of the gain
-    (0: the longest). A radius of 180 degrees is no trust region at all: a step is that part of the way to the first
-    proposal, whatever becomes of it.
+    may overshoot what the evidence can tell takes the shortest step with the fraction `enough` of the gain
+    (0: the longest). A radius of 180 degrees means no trust region: a step is that part of the way to the first
+    proposal, whatever its score.
     """
 
     radius: float = option(30.0, "largest angle to weights decoded with, in degrees", minimum=1, maximum=ANY_DIRECTION)
     min_radius: float = option(10.0, "angle within which evidence is trusted, in degrees", minimum=0)
-    max_loss: float = option(0.05, "share of the score that a step may lose on the sample", minimum=0)
+    max_loss: float = option(0.05, "fraction of the score that a step may lose on the sample", minimum=0)
     sample: int = option(100, "sentences that a step is tried on", minimum=1)
     explorations: int = option(3, "explorations without a better score", minimum=0)
     part: float = option(1.0, "part of the way to a proposal that is a whole step", minimum=0, maximum=1)
-    enough: float = option(0.0, "share of the gain for which a shorter step is preferred", minimum=0, maximum=1)
+    enough: float = option(0.0, "fraction of the gain for which a shorter step is preferred", minimum=0, maximum=1)
 
     def step(
         self,
@@ -73,7 +72,7 @@ class TrustRegion(Options):
     ) -> Step:
         """Return the step from the last of the weights that were `decoded` with; the first proposal is the best.
 
-        Without a `loss`, which says what a step really loses, no step is tried.
+        `loss` decodes a sample to measure what a step loses; without it, no step is tried.
         """
         weighed, begin = is_weight(problem.names), decoded[-1]
         if self.radius >= ANY_DIRECTION:
@@ -112,18 +111,20 @@ class TrustRegion(Options):
     def _best_within(
         self,
         angle: float,
-        proposals: Iterable[Vector],
+        proposals: Sequence[Vector],
         problem: Evidence,
         decoded: Sequence[Vector],
         weighed: Mask,
     ) -> tuple[Vector, float]:
         """Return the proposal towards which the evidence is best at that angle, and the part of the way."""
-        ways = [(one, longest_part(decoded, one, self.part, angle, weighed)) for one in proposals]
-        return max(ways, key=lambda way: problem.objective(interpolate(decoded[-1], way[0], way[1], weighed)))
+        parts = [longest_part(decoded, one, self.part, angle, weighed) for one in proposals]
+        there = [interpolate(decoded[-1], *way, weighed) for way in zip(proposals, parts, strict=True)]
+        best = int(np.argmax(problem.objectives(there)))
+        return proposals[best], parts[best]
 
 
 def longest_part(decoded: Sequence[Vector], proposal: Vector, most: float, angle: float, weighed: Mask) -> float:
-    """Return how much of `most` of the way from the last weights stays within an angle of some decoded with.
+    """Return the longest part, at most `most`, of the way to a proposal within an angle of weights decoded with.
 
     >>> longest_part([np.array([1.0, 0.0])], np.array([0.0, 1.0]), 1.0, 30, np.array([True, True]))
     0.3
@@ -139,11 +140,11 @@ def longest_part(decoded: Sequence[Vector], proposal: Vector, most: float, angle
 def shortest_part(
     problem: Evidence, begin: Vector, proposal: Vector, bounds: tuple[float, float], enough: float
 ) -> float:
-    """Return the shortest part of the way within bounds that has the share `enough` of the gain of any of them."""
+    """Return the shortest part of the way within bounds that has the fraction `enough` of the largest gain."""
     weighed, (least, most) = is_weight(problem.names), bounds
     parts = [least, *(part for part in sorted(most * part for part in PARTS) if part > least)]
-    scores = np.array([problem.objective(interpolate(begin, proposal, part, weighed)) for part in parts])
-    gains = scores - problem.objective(begin)
+    here, *scores = problem.objectives([begin, *(interpolate(begin, proposal, part, weighed) for part in parts)])
+    gains = np.array(scores) - here
     return most if gains.max() <= 0 else parts[int(np.argmax(gains >= enough * gains.max()))]
 
 
@@ -154,9 +155,9 @@ def degrees_between(one: Vector, other: Vector) -> float:
 
 
 def interpolate(before: Vector, after: Vector, part: float, weighed: Mask) -> Vector:
-    """Return weights between two: `part` of the new ones, the rest of those before, scaled to the size of the new.
+    """Return weights between two: `part` of the new ones, the rest of the old ones, scaled to the size of the new.
 
-    Shares of mixed tables, which are not `weighed`, are not scaled, so that they sum to 1.
+    Interpolation weights of mixed tables, which are not `weighed`, are not scaled, so that they sum to 1.
 
     >>> interpolate(np.array([0.0, 1.0]), np.array([2.0, 0.0]), 0.25, np.array([True, True])).tolist()
     [0.5, 1.5]
@@ -172,7 +173,7 @@ def interpolate(before: Vector, after: Vector, part: float, weighed: Mask) -> Ve
 
 
 def is_same(before: Vector, after: Vector, minimum_change: float, weighed: Mask) -> bool:
-    """Return whether weights hardly change but for their size, and shares of mixed tables hardly change.
+    """Return whether weights hardly change but for their size, and interpolation weights hardly change.
 
     >>> is_same(np.array([1.0, 0.5]), np.array([2.0, 1.0]), 1e-4, np.array([True, True]))
     True

@@ -1,4 +1,4 @@
-"""Validation of weights: held-out text is translated under a decision rule, and scored; early stopping."""
+"""Validation of weights on held-out text, translated under a decision rule, and early stopping."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from dragoman.tuning.runs.run import Record
 
 @dataclass(frozen=True)
 class Validation(Options):
-    """How the weights of learners are judged, and when that is reason to stop early."""
+    """Validation of a learner's weights, and early stopping."""
 
-    judge_by: str = option("max-derivation", "rule (or file of tune-decision) under which held-out text is translated")
+    judge_by: str = option("max-derivation", "decision rule (or file of tune-decision) for translating held-out text")
     judge_evidence: Literal["nbest", "hypergraph", "samples"] | None = option(
-        None, "what that rule sees; by default what suits it best, or samples if the model has global features"
+        None, "evidence of that rule; by default what suits it best, or samples if the model has global features"
     )
-    judge_samples: int = option(200, "samples a chain, if that rule sees samples", minimum=1)
-    max_minutes: float | None = option(None, "stop after so many minutes", minimum=0)
-    patience: int | None = option(None, "stop after so many checkpoints without a better score", minimum=1)
+    judge_samples: int = option(200, "samples per chain, if that rule sees samples", minimum=1)
+    max_minutes: float | None = option(None, "stop after this many minutes", minimum=0)
+    patience: int | None = option(None, "stop after this many checkpoints without a better score", minimum=1)
 
     def reason_to_stop(self, records: Sequence[Record], score: float, sign: int) -> str | None:
-        """Why nothing more is to be learnt after some iterations and a last score, or None."""
+        """Return the reason to stop after some iterations and a last score, or None."""
         if records and records[-1].ends:
             return records[-1].ends
         seconds = sum(record.total_seconds for record in records)
@@ -49,7 +49,7 @@ class Validation(Options):
 
 @dataclass(frozen=True, eq=False)
 class Validator:
-    """Judges weights on some tokenised sentences with references; the same weights always get the same score.
+    """Scores weights on tokenised sentences with references; the same weights always get the same score.
 
     `documents` are labels of the sentences, for global features of documents.
     """

@@ -130,7 +130,7 @@ def test_derived_references_survive_a_night_on_disk(tmp_path):
     after = DecodedGraphs.load(tmp_path / "graphs")
     scorer = problem().scorer
     ranges = dict.fromkeys(FEATURES, (-1.0, 1.0))
-    for decoded in (before, after, after.after(before)):
+    for decoded in (before, after, after.merged_with(before)):
         case = decoded.problem(FEATURES, ranges, scorer)
         assert case.targets.sentences.tolist() == [*range(len(parts)), 0]
         assert case.targets.strings.lines()[:9] == [text(graph, listed[0].words) for graph, listed in CASES]

@@ -75,9 +75,9 @@ def test_workers_climb_to_the_same_places(tuner):
 def test_an_interruption_ends_climbs_at_their_next_move(monkeypatch):
     move, moves = LineAscent._move, []
 
-    def slow(self, at, directions):
+    def slow(self, lines, at, directions):
         moves.append(time.sleep(0.05))
-        return move(self, at, directions)
+        return move(self, lines, at, directions)
 
     def interrupt():
         while not moves:

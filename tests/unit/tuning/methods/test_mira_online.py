@@ -19,56 +19,60 @@ from dragoman.tuning.methods.mira_online import MiraOnline
 from dragoman.tuning.optimise.online import even_queue
 from dragoman.tuning.problems import problem
 from dragoman.tuning.problems.hope_fear import HypothesisFinder
-from oracles.lessons import chart_lesson, reachable_lesson, sparse_chart_lesson
+from oracles.training_sets import chart_training_set, reachable_training_set, sparse_chart_training_set
 from oracles.tuning_margin import solve_mira
 
 ALL = {"best": 100_000, "hope": 100_000, "fear": 100_000, "beam": 100_000}
 
 
-def score_of(lesson, weights):
-    """What the decoder scores with some weights on the text of a lesson."""
-    texts = [one.text for one in lesson.translator.reweighted(weights).translate(lesson.lines)]
-    return float(lesson.scorer.score(lesson.scorer.statistics(Corpus.from_lines(texts)).sum(axis=0)))
+def score_of(training_set, weights):
+    """What the decoder scores with some weights on the text of a training set."""
+    texts = [one.text for one in training_set.translator.reweighted(weights).translate(training_set.lines)]
+    return float(training_set.scorer.score(training_set.scorer.statistics(Corpus.from_lines(texts)).sum(axis=0)))
 
 
 class SlowWorker:
     """A worker that knows all translations of a sentence, and solves quadratic programs by a general solver."""
 
-    def __init__(self, lesson, *, mu=0.5, local=False, gain_scale=1.0, decay=0.9):
-        self.lesson, self.mu, self.local, self.gain_scale, self.decay = lesson, mu, local, gain_scale, decay
-        self.weights, self.document, self.size = lesson.model.weights, np.array([4.0, 4, 4, 3, 2, 1, 4, 3, 2, 1]), 4.0
+    def __init__(self, training_set, *, mu=0.5, local=False, gain_scale=1.0, decay=0.9):
+        self.training_set, self.mu, self.local, self.gain_scale, self.decay = training_set, mu, local, gain_scale, decay
+        self.weights, self.document, self.size = (
+            training_set.model.weights,
+            np.array([4.0, 4, 4, 3, 2, 1, 4, 3, 2, 1]),
+            4.0,
+        )
         self.after, self.deviations = [], []
 
     def find(self, sentence):
-        line = self.lesson.lines[sentence]
-        (found,) = self.lesson.translator.reweighted(self.weights).nbest([line], 100_000, distinct=True)
-        statistics = self.lesson.scorer.statistics(
+        line = self.training_set.lines[sentence]
+        (found,) = self.training_set.translator.reweighted(self.weights).nbest([line], 100_000, distinct=True)
+        statistics = self.training_set.scorer.statistics(
             Corpus(found.vocab, found.hypotheses), np.full(len(found.scores), sentence)
         )
         size = len(line.split())
-        gains = self.gain_scale * (self.size + size) * self.lesson.scorer.score(self.document + statistics) / 100
+        gains = self.gain_scale * (self.size + size) * self.training_set.scorer.score(self.document + statistics) / 100
         oracle = int(np.argmax(gains if self.local else self.mu * found.scores + (1 - self.mu) * gains))
         self.document, self.size = self.decay * (self.document + statistics[0]), self.decay * (self.size + size)
-        names = self.lesson.model.feature_names
+        names = self.training_set.model.feature_names
         dense = found.features.restricted(names).dense()
-        fixed = np.array([self.weights[name] * (name not in self.lesson.names) for name in names])
+        fixed = np.array([self.weights[name] * (name not in self.training_set.names) for name in names])
         changes, losses = dense[oracle] - dense, gains[oracle] - gains
-        free = [names.index(name) for name in self.lesson.names]
+        free = [names.index(name) for name in self.training_set.names]
         self.deviations.append(dense[:, free] - dense[:, free].mean(axis=0))
         return changes[:, free], losses - changes @ fixed
 
     def learn(self, batch, C, units):
-        names = self.lesson.names
+        names = self.training_set.names
         scaled = [(changes / units, losses) for changes, losses in batch]
         found = solve_mira(self.weights.vector(names) * units, scaled, C) / units
         self.weights = self.weights.updated(dict(zip(names, found.tolist(), strict=True)))
         self.after.append(found)
 
 
-def slow_pass(lesson, team, C, seed, *, number=0, share=True, units=1.0):
+def slow_pass(training_set, team, C, seed, *, number=0, share=True, units=1.0):
     """The average weights after a pass of a team."""
     count = len(team)
-    lengths = [len(line.split()) for line in lesson.lines]
+    lengths = [len(line.split()) for line in training_set.lines]
     order = even_queue(lengths, count, np.random.default_rng([seed, number]))
     steps = -(-len(order) // count)
     board = {}
@@ -90,9 +94,9 @@ def slow_pass(lesson, team, C, seed, *, number=0, share=True, units=1.0):
     return np.mean([np.mean(worker.after, axis=0) for worker in team], axis=0)
 
 
-def without_lm(lesson):
+def without_lm(training_set):
     """A weight that is fixed counts in scores, and stays."""
-    return replace(lesson, names=[name for name in lesson.names if name != "lm"])
+    return replace(training_set, names=[name for name in training_set.names if name != "lm"])
 
 
 @pytest.mark.parametrize(
@@ -103,43 +107,43 @@ def without_lm(lesson):
 @pytest.mark.parametrize("kind", ["phrase", "chart"])
 def test_a_pass_of_the_paper_is_that_of_the_slow_twin(kind, workers, options, monkeypatch):
     monkeypatch.setattr(mira_online, "TOLERANCE", 1e-10)
-    lesson = without_lm(chart_lesson() if kind == "chart" else reachable_lesson(lines=5, longest=3))
+    training_set = without_lm(chart_training_set() if kind == "chart" else reachable_training_set(lines=5, longest=3))
     method = MiraOnline(preset="paper", workers=workers, C=0.02, **ALL | options)
-    found = next(method.learn(lesson, lesson.model.weights, seed=3)).weights
-    team = [SlowWorker(lesson, mu=options.get("mu", 0.5), local="oracle" in options) for _ in range(workers)]
-    wanted = slow_pass(lesson, team, 0.02, 3, share=options.get("share", True))
-    np.testing.assert_allclose(found.vector(lesson.names), wanted, rtol=0, atol=1e-4)
-    assert np.abs(wanted - lesson.model.weights.vector(lesson.names)).max() > 0.005
-    assert found["lm"] == lesson.model.weights["lm"]
+    found = next(method.learn(training_set, training_set.model.weights, seed=3)).weights
+    team = [SlowWorker(training_set, mu=options.get("mu", 0.5), local="oracle" in options) for _ in range(workers)]
+    wanted = slow_pass(training_set, team, 0.02, 3, share=options.get("share", True))
+    np.testing.assert_allclose(found.vector(training_set.names), wanted, rtol=0, atol=1e-4)
+    assert np.abs(wanted - training_set.model.weights.vector(training_set.names)).max() > 0.005
+    assert found["lm"] == training_set.model.weights["lm"]
 
 
 @pytest.mark.parametrize("kind", ["phrase", "chart"])
 def test_two_passes_with_units_cooling_and_gain_scale_are_those_of_the_slow_twin(kind, monkeypatch):
     monkeypatch.setattr(mira_online, "TOLERANCE", 1e-10)
-    lesson = without_lm(chart_lesson() if kind == "chart" else reachable_lesson(lines=5, longest=3))
+    training_set = without_lm(chart_training_set() if kind == "chart" else reachable_training_set(lines=5, longest=3))
     method = MiraOnline(C=0.03, average="pass", gain_scale=0.7, decay=0.99, cooling=2.0, **ALL)
-    checkpoints = method.learn(lesson, lesson.model.weights, seed=3)
-    found = [next(checkpoints).weights.vector(lesson.names) for _ in range(2)]
-    team = [SlowWorker(lesson, gain_scale=0.7, decay=0.99) for _ in range(2)]
-    first = slow_pass(lesson, team, 0.03, 3)
+    checkpoints = method.learn(training_set, training_set.model.weights, seed=3)
+    found = [next(checkpoints).weights.vector(training_set.names) for _ in range(2)]
+    team = [SlowWorker(training_set, gain_scale=0.7, decay=0.99) for _ in range(2)]
+    first = slow_pass(training_set, team, 0.03, 3)
     np.testing.assert_allclose(found[0], first, rtol=0, atol=1e-4)
     variances = np.mean(np.concatenate([rows for worker in team for rows in worker.deviations]) ** 2, axis=0)
     units = np.sqrt(np.maximum(np.sqrt(variances / variances.mean()), 0.1))
     units *= np.sqrt(np.mean(variances / units**2) / variances.mean())
     assert units.max() / units.min() > 1.5
-    second = slow_pass(lesson, team, 0.03 / 3, 3, number=1, units=units)
+    second = slow_pass(training_set, team, 0.03 / 3, 3, number=1, units=units)
     np.testing.assert_allclose(found[1], second, rtol=0, atol=1e-4)
     assert np.abs(second - first).max() > 0.001
 
 
 @pytest.mark.parametrize("seed", [4, 6])
 def test_a_pass_may_end_with_the_average_over_its_best_part(seed):
-    lesson = reachable_lesson()
+    training_set = reachable_training_set()
     options = {"passes": 3, "C": 0.02, "preset": "paper", **ALL}  # lists have all translations
     whole, best = (
         [
-            score_of(lesson, one.weights)
-            for one in MiraOnline(**options, average=average).learn(lesson, lesson.model.weights, seed=seed)
+            score_of(training_set, one.weights)
+            for one in MiraOnline(**options, average=average).learn(training_set, training_set.model.weights, seed=seed)
         ]
         for average in ("pass", "best")
     )
@@ -157,12 +161,12 @@ TABLE_2 = {
 
 
 def test_the_rows_of_table_2_learn_different_things():
-    lesson = reachable_lesson()
+    training_set = reachable_training_set()
     found = []
     for options in TABLE_2.values():
         checkpoints = list(
             MiraOnline(**{"passes": 2, "best": 2, "hope": 2, "fear": 2} | options).learn(
-                lesson, lesson.model.weights, seed=2
+                training_set, training_set.model.weights, seed=2
             )
         )
         assert [checkpoint.stop for checkpoint in checkpoints] == [None, "2 passes"]
@@ -171,45 +175,48 @@ def test_the_rows_of_table_2_learn_different_things():
 
 
 def test_it_learns_to_translate():
-    for lesson in (chart_lesson(), reachable_lesson()):
-        *_, last = MiraOnline(passes=8, C=0.05).learn(lesson, lesson.model.weights)
-        assert score_of(lesson, last.weights) > score_of(lesson, lesson.model.weights) + 5
+    for training_set in (chart_training_set(), reachable_training_set()):
+        *_, last = MiraOnline(passes=8, C=0.05).learn(training_set, training_set.model.weights)
+        assert score_of(training_set, last.weights) > score_of(training_set, training_set.model.weights) + 5
         assert last.report["oracles"] >= last.report["translations"]
         assert last.report["length_ratio"] == pytest.approx(1, abs=0.2)
 
 
 def test_sparse_features_are_learnt_as_they_occur_and_a_kill_changes_nothing(monkeypatch):
     monkeypatch.setattr(problem, "MOST_DENSE", 2)  # nothing makes a matrix of them
-    lesson = sparse_chart_lesson()
+    training_set = sparse_chart_training_set()
     method = MiraOnline(passes=3, C=0.05)
-    whole = list(method.learn(lesson, lesson.model.weights, seed=2))
+    whole = list(method.learn(training_set, training_set.model.weights, seed=2))
     found = {name: value for name, value in whole[-1].weights.items() if name.startswith("first.")}
     assert "first.d" in found
     assert all(found.values())
     assert list(whole[-1].weights)[-len(found) :] == sorted(found)
     for done in (1, 2):
         state = {name: np.array(array) for name, array in whole[done - 1].state.items()}
-        rest = list(method.learn(lesson, whole[done - 1].weights, state, seed=2, runtime=Runtime(threads=2)))
+        rest = list(method.learn(training_set, whole[done - 1].weights, state, seed=2, runtime=Runtime(threads=2)))
         assert [one.weights for one in rest] == [one.weights for one in whole[done:]]
         assert [one.report for one in rest] == [one.report for one in whole[done:]]
     with pytest.raises(DataError, match="the saved state has 2 workers; expected 3"):
-        next(MiraOnline(workers=3).learn(lesson, whole[0].weights, whole[0].state))
+        next(MiraOnline(workers=3).learn(training_set, whole[0].weights, whole[0].state))
 
 
 @pytest.mark.parametrize("share", [True, False])
 def test_there_are_no_more_workers_than_sentences(share):
-    lesson = reachable_lesson(lines=3)
+    training_set = reachable_training_set(lines=3)
     many, three = (
-        [one.weights for one in MiraOnline(workers=count, passes=2, share=share).learn(lesson, lesson.model.weights)]
+        [
+            one.weights
+            for one in MiraOnline(workers=count, passes=2, share=share).learn(training_set, training_set.model.weights)
+        ]
         for count in (10, 3)
     )
     assert many == three
 
 
 def test_weights_that_explode_end_it_with_the_weights_before(monkeypatch):
-    lesson = reachable_lesson()
+    training_set = reachable_training_set()
     monkeypatch.setattr(learner, "LARGEST_WEIGHT", 1.5)
-    checkpoints = list(MiraOnline(C=0.05, passes=50, preset="paper").learn(lesson, lesson.model.weights))
+    checkpoints = list(MiraOnline(C=0.05, passes=50, preset="paper").learn(training_set, training_set.model.weights))
     assert 1 < len(checkpoints) < 50
     assert checkpoints[-1].stop == "the weights diverge; the weights before that are kept"
     assert checkpoints[-1].weights == checkpoints[-2].weights
@@ -217,48 +224,48 @@ def test_weights_that_explode_end_it_with_the_weights_before(monkeypatch):
 
 
 def test_translations_that_grow_without_end_end_it(monkeypatch):
-    lesson = reachable_lesson()
-    references = [line.split()[0] for line in lesson.lines]
+    training_set = reachable_training_set()
+    references = [line.split()[0] for line in training_set.lines]
     monkeypatch.setattr(mira_online, "TOO_LONG", 0.5)
-    short = replace(lesson, scorer=Bleu().scorer([Corpus.from_lines(references)]))
-    checkpoints = list(MiraOnline(C=0.0).learn(short, lesson.model.weights))
+    short = replace(training_set, scorer=Bleu().scorer([Corpus.from_lines(references)]))
+    checkpoints = list(MiraOnline(C=0.0).learn(short, training_set.model.weights))
     assert len(checkpoints) == 1
     assert checkpoints[0].stop.startswith("translations are ")
     assert checkpoints[0].stop.endswith(" times as long as they should be; the weights before that are kept")
-    assert checkpoints[0].weights == lesson.model.weights
+    assert checkpoints[0].weights == training_set.model.weights
 
 
 def test_a_worker_that_dies_leaves_a_state_to_go_on_from(monkeypatch):
-    lesson, method = reachable_lesson(), MiraOnline(passes=3)
-    whole = list(method.learn(lesson, lesson.model.weights, seed=4))
+    training_set, method = reachable_training_set(), MiraOnline(passes=3)
+    whole = list(method.learn(training_set, training_set.model.weights, seed=4))
     find, calls = HypothesisFinder.find, []
 
     def dies(self, sentence, weights, document):
         calls.append(sentence)
-        if len(calls) == len(lesson) + 3:
+        if len(calls) == len(training_set) + 3:
             raise RuntimeError("out of paper")
         return find(self, sentence, weights, document)
 
     monkeypatch.setattr(HypothesisFinder, "find", dies)
-    checkpoints = method.learn(lesson, lesson.model.weights, seed=4)
+    checkpoints = method.learn(training_set, training_set.model.weights, seed=4)
     first = next(checkpoints)
     with pytest.raises(DataError, match=r"worker \d died at sentence \d+ \(RuntimeError: out of paper\)"):
         next(checkpoints)
     monkeypatch.undo()
-    rest = list(method.learn(lesson, first.weights, first.state, seed=4))
+    rest = list(method.learn(training_set, first.weights, first.state, seed=4))
     assert [one.weights for one in rest] == [one.weights for one in whole[1:]]
 
 
 def test_says_so_if_the_solver_stops_early(monkeypatch):
     monkeypatch.setattr(mira_online, "MAX_SWEEPS", 1)
-    lesson = reachable_lesson()
+    training_set = reachable_training_set()
     with pytest.warns(DragomanWarning, match="stopped before they were exact"):
-        next(MiraOnline(C=1.0).learn(lesson, lesson.model.weights))
+        next(MiraOnline(C=1.0).learn(training_set, training_set.model.weights))
 
 
 def test_global_features_are_refused_in_a_sentence():
-    lesson = reachable_lesson()
-    model = lesson.model.with_features([FEATURES.get("length_ratio")()])
-    lesson = replace(lesson, translator=type(lesson.translator)(model))
+    training_set = reachable_training_set()
+    model = training_set.model.with_features([FEATURES.get("length_ratio")()])
+    training_set = replace(training_set, translator=type(training_set.translator)(model))
     with pytest.raises(UsageError, match="only sampling can score it"):
-        next(MiraOnline().learn(lesson, Weights({**model.weights, "length_ratio": 1.0})))
+        next(MiraOnline().learn(training_set, Weights({**model.weights, "length_ratio": 1.0})))

@@ -6,7 +6,7 @@ import pytest
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.tuning.methods.pro import Pro
 from dragoman.tuning.methods.pro_mix import MixedRanking, ProMix
-from dragoman.tuning.optimise.shares import FLOOR, to_coordinates, to_shares
+from dragoman.tuning.optimise.interpolation_weights import FLOOR, from_coordinates, gradient_by_coordinates
 from dragoman.tuning.problems.problem import differences
 from oracles.mixtures import noisy_problem, random_mixture_problem, random_vector, slopes
 
@@ -29,7 +29,7 @@ def ranking(problem, seed=1, *, variance=0.5, concentration=1.0):
 def test_gradients_are_those_of_the_loss(tables, concentration):
     problem = random_mixture_problem(rng(tables), tables)
     loss = ranking(problem, concentration=concentration)
-    groups = [row for mixture in loss.mixtures for row in mixture.share_columns]
+    groups = [row for mixture in loss.mixtures for row in mixture.interpolation_columns]
     for seed in range(3):
         vector = random_vector(rng(seed), problem)
         gradient = loss(vector)[1]
@@ -37,9 +37,9 @@ def test_gradients_are_those_of_the_loss(tables, concentration):
         place = vector.copy()
         for group in groups:
             place[group] = rng(seed).normal(size=len(group))
-        shares = to_shares(place, groups)
-        turned = to_coordinates(loss(shares)[1], shares, groups)
-        by_steps = slopes(lambda p: loss(to_shares(p, groups))[0], place)
+        shares = from_coordinates(place, groups)
+        turned = gradient_by_coordinates(loss(shares)[1], shares, groups)
+        by_steps = slopes(lambda p: loss(from_coordinates(p, groups))[0], place)
         np.testing.assert_allclose(turned, by_steps, rtol=1e-6, atol=1e-6)
 
 
@@ -69,7 +69,7 @@ def test_scores_of_candidates_are_sums_over_their_phrases():
     for h, score in enumerate(problem.model_scores(vector).tolist()):
         expected = problem.features.dense()[h] @ vector
         for s in range(2):
-            shares = vector[mixture.share_columns[s]]
+            shares = vector[mixture.interpolation_columns[s]]
             for p in np.flatnonzero(counts[h]):
                 mixed = sum(shares[t] * mixture.probabilities[s, t, p] for t in range(2))
                 expected += vector[1 + s] * counts[h, p] * max(np.log(max(mixed, 1e-300)), -100)
@@ -86,7 +86,7 @@ def test_shares_stay_on_the_simplex_at_every_step(tables, monkeypatch):
     found = ProMix(threshold=0.0).optimise(problem, start, rng=rng())
     assert len(seen) > 5
     for vector in (*seen, found.weights):
-        for row in problem.mixtures[0].share_columns:
+        for row in problem.mixtures[0].interpolation_columns:
             assert vector[row].sum() == pytest.approx(1, abs=1e-9)
             assert vector[row].min() >= FLOOR - 1e-12
 
@@ -95,7 +95,7 @@ def test_the_share_of_noise_goes_to_its_bound():
     problem = noisy_problem(rng(9))
     start = np.array([0.1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
     found = ProMix(variance=10).optimise(problem, start, rng=rng()).weights
-    for row in problem.mixtures[0].share_columns:
+    for row in problem.mixtures[0].interpolation_columns:
         assert found[row][1] == pytest.approx(FLOOR, abs=1e-3)
         assert found[row][0] > 0.99
 
@@ -107,7 +107,7 @@ def test_equal_tables_are_as_one_table_and_pro():
     problem = replace(problem, mixtures=(same,))
     start = np.array([0.3, 0.3, 0.3, 0.8, 0.2, 0.4, 0.6])
     found = ProMix(threshold=0.0).optimise(problem, start, rng=rng())
-    values = same.values(same.mixed(same.shares_in(start)))
+    values = same.values(same.mixed(same.interpolation_weights_in(start)))
     dense = np.column_stack([problem.features.dense()[:, :1], values])
     features = FeatureRows.from_dense(problem.names[:3], dense)
     plain = Pro(threshold=0.0).optimise(
@@ -123,7 +123,9 @@ def test_shares_that_are_fixed_stay_and_the_rest_is_pro():
     start = np.array([0.3, 0.3, 0.3])
     found = ProMix(threshold=0.0).optimise(problem, start, rng=rng())
     (mixture,) = problem.mixtures
-    dense = np.column_stack([problem.features.dense()[:, :1], mixture.values(mixture.mixed(mixture.shares))])
+    dense = np.column_stack(
+        [problem.features.dense()[:, :1], mixture.values(mixture.mixed(mixture.interpolation_weights))]
+    )
     plain = replace(problem, features=FeatureRows.from_dense(problem.names, dense), mixtures=())
     expected = Pro(threshold=0.0).optimise(plain, start, rng=rng())
     np.testing.assert_allclose(found.weights, expected.weights, rtol=1e-3, atol=1e-4)

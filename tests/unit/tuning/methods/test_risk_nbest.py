@@ -9,7 +9,7 @@ from dragoman.core.progress import DragomanWarning
 from dragoman.core.runtime import Runtime
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.risk_nbest import ExpectedMixture, ExpectedScore, RiskNbest
-from dragoman.tuning.optimise.shares import FLOOR, from_shares
+from dragoman.tuning.optimise.interpolation_weights import FLOOR, to_coordinates
 from oracles.mixtures import noisy_problem, random_mixture_problem, random_vector, slopes
 from oracles.tuning_sampling_opt import random_problem
 
@@ -143,7 +143,7 @@ def test_gradients_by_weights_and_shares_are_those_of_finite_differences(
     problem = random_mixture_problem(rng(tables), tables, fixed=fixed)
     risk = ExpectedMixture(problem, concentration)
     for seed in range(3):
-        place = from_shares(random_vector(rng(seed), problem), risk.groups)
+        place = to_coordinates(random_vector(rng(seed), problem), risk.groups)
         gradient = risk(place, gamma, temperature)[1]
         by_steps = slopes(lambda p: risk(p, gamma, temperature)[0], place, 1e-5)
         np.testing.assert_allclose(gradient, by_steps, rtol=1e-6, atol=1e-6)
@@ -153,7 +153,9 @@ def test_gradients_by_weights_and_shares_are_those_of_finite_differences(
 def test_fixed_shares_give_the_same_as_plain_features(sign):
     problem = replace(random_mixture_problem(rng(11), 3, fixed=["mix."]), sign=sign)
     (mixture,) = problem.mixtures
-    dense = np.column_stack([problem.features.dense()[:, :1], mixture.values(mixture.mixed(mixture.shares))])
+    dense = np.column_stack(
+        [problem.features.dense()[:, :1], mixture.values(mixture.mixed(mixture.interpolation_weights))]
+    )
     plain = random_problem(0)
     plain = replace(
         plain,
@@ -175,16 +177,20 @@ def test_fixed_shares_give_the_same_as_plain_features(sign):
 def test_the_share_of_noise_falls_and_shares_stay_on_the_simplex(monkeypatch):
     problem = noisy_problem(rng(9))
     (mixture,) = problem.mixtures
-    seen, shares_in = [], type(mixture).shares_in
-    monkeypatch.setattr(type(mixture), "shares_in", lambda self, v: seen.append(v.copy()) or shares_in(self, v))
+    seen, interpolation_weights_in = [], type(mixture).interpolation_weights_in
+    monkeypatch.setattr(
+        type(mixture),
+        "interpolation_weights_in",
+        lambda self, v: seen.append(v.copy()) or interpolation_weights_in(self, v),
+    )
     start = np.array([0.1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
     found = RiskNbest().optimise(problem, start, rng=rng())
-    for row in mixture.share_columns:
+    for row in mixture.interpolation_columns:
         assert found.weights[row][1] == pytest.approx(FLOOR, abs=1e-3)
     assert problem.objective(found.weights) > problem.objective(start) + 1
     assert len(seen) > 5
     for vector in (*seen, found.weights):
-        for row in mixture.share_columns:
+        for row in mixture.interpolation_columns:
             assert vector[row].sum() == pytest.approx(1, abs=1e-9)
             assert vector[row].min() >= FLOOR - 1e-12
     drawn = RiskNbest(concentration=100.0).optimise(problem, start, rng=rng()).weights

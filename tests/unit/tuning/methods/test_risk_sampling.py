@@ -18,13 +18,13 @@ from dragoman.metrics.ter import Ter
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.lattice import derivation_features
 from dragoman.search.phrase.translator import PhraseTranslator
-from dragoman.tuning.methods.method import Lesson
+from dragoman.tuning.methods.method import TrainingSet
 from dragoman.tuning.methods.risk_corpus import RiskCorpus, resampled, resampled_shares
 from dragoman.tuning.methods.risk_sentence import RiskSentence
-from oracles.lessons import reachable_lesson
 from oracles.phrase_documents import Document
 from oracles.risk import NAMES, TinyCorpus
 from oracles.sampler import probabilities
+from oracles.training_sets import reachable_training_set
 
 WEIGHTS = np.array([0.7, -0.4, 0.2])
 
@@ -115,8 +115,8 @@ def test_temperatures_fall_and_end():
 
 
 @pytest.fixture(scope="module")
-def lesson():
-    return reachable_lesson()
+def training_set():
+    return reachable_training_set()
 
 
 QUICK = {"minibatch": 4, "samples": 40, "burn_in": 5, "updates": 12, "evaluate_every": 4, "annealing": "none"}
@@ -124,22 +124,22 @@ QUICK = {"minibatch": 4, "samples": 40, "burn_in": 5, "updates": 12, "evaluate_e
 
 @pytest.mark.parametrize("name", ["eg", "sgd", "adam"])
 @pytest.mark.parametrize("kind", [RiskSentence, RiskCorpus])
-def test_the_expected_gain_rises(kind, name, lesson):
+def test_the_expected_gain_rises(kind, name, training_set):
     learner = kind(**{**QUICK, "minibatch": 8, "updates": 32}, ascent=name)
-    checkpoints = list(learner.learn(lesson, lesson.model.weights))
+    checkpoints = list(learner.learn(training_set, training_set.model.weights))
     gains = [checkpoint.report["objective"] for checkpoint in checkpoints]
     assert len(gains) == 8
     assert gains[-1] > gains[0] + 3
     assert checkpoints[-1].stop == "32 updates are done"
-    assert set(checkpoints[-1].weights) == set(lesson.model.weights)
+    assert set(checkpoints[-1].weights) == set(training_set.model.weights)
 
 
 @pytest.mark.parametrize("options", [{"ascent": "eg"}, {"order": "sequence"}, {"average": False, "start": "given"}])
-def test_going_on_from_a_checkpoint_is_as_if_nothing_had_happened(options, lesson):
+def test_going_on_from_a_checkpoint_is_as_if_nothing_had_happened(options, training_set):
     learner = RiskCorpus(**QUICK, **options)
-    whole = list(learner.learn(lesson, lesson.model.weights, seed=3))
-    first = next(learner.learn(lesson, lesson.model.weights, seed=3))
-    rest = list(learner.learn(lesson, first.weights, first.state, seed=3))
+    whole = list(learner.learn(training_set, training_set.model.weights, seed=3))
+    first = next(learner.learn(training_set, training_set.model.weights, seed=3))
+    rest = list(learner.learn(training_set, first.weights, first.state, seed=3))
     assert [checkpoint.weights for checkpoint in [first, *rest]] == [checkpoint.weights for checkpoint in whole]
 
 
@@ -167,11 +167,11 @@ def test_minibatches_come_in_turn_or_at_random():
         ({"temperature": 1e-9}, "the temperature begins at 1e-09, below the coldest, 1e-05"),
     ],
 )
-def test_schedules_that_never_end_or_begin_are_refused(options, said, lesson):
+def test_schedules_that_never_end_or_begin_are_refused(options, said, training_set):
     with pytest.raises(UsageError, match=said):
-        next(RiskSentence(**options).learn(lesson, lesson.model.weights))
+        next(RiskSentence(**options).learn(training_set, training_set.model.weights))
     ends = RiskSentence(**{**QUICK, "annealing": "fast", "coldest": 0.0, "updates": 4})
-    assert next(ends.learn(lesson, lesson.model.weights)).stop == "4 updates are done"
+    assert next(ends.learn(training_set, training_set.model.weights)).stop == "4 updates are done"
 
 
 def test_gradients_of_document_features_are_those_of_whole_documents():
@@ -185,9 +185,9 @@ def test_gradients_of_document_features_are_those_of_whole_documents():
     space = SpaceLimits(reordering_limit=document.limit, table_limit=0)
     names = model.feature_names
     translator = PhraseTranslator(model, space=space)
-    lesson = Lesson(translator, lines * 2, _Twice(scorer), names, documents=np.array([0, 3, 6]))
+    training_set = TrainingSet(translator, lines * 2, _Twice(scorer), names, documents=np.array([0, 3, 6]))
     learner = RiskSentence(samples=20_000, burn_in=100)
-    drawn = learner._draw(lesson, weights, np.arange(2), 5, Runtime())
+    drawn = learner._draw(training_set, weights, np.arange(2), 5, Runtime())
     assert len(drawn) == 2
     estimate = learner.estimate(drawn, scorer, 1, 0.02, np.random.default_rng(0))
     found = drawn.weighted_features(names, estimate.shares)

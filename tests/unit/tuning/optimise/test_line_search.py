@@ -3,7 +3,7 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.tuning.optimise.line_search import line_search, prepare
+from dragoman.tuning.optimise.line_search import line_search, line_searches, prepare
 from dragoman.tuning.problems.problem import Problem
 from oracles.tuning_mert import ToyBleu, crossings, random_problem
 
@@ -96,10 +96,11 @@ def test_a_point_reached_by_a_step_is_the_point_of_its_weights(seed):
     lines, weights = prepare(problem), rng.normal(size=3)
     for direction in (np.array([0.0, 1.0, 0.0]), rng.normal(size=3)):
         moved, anew = lines.at(weights).moved(0.3, direction), lines.at(weights + 0.3 * direction)
-        assert moved.objective == anew.objective == problem.objective(weights + 0.3 * direction)
-        expected = anew.line(direction)
+        assert moved.sums.tolist() == anew.sums.tolist()
+        assert problem.sign * problem.scorer.score(anew.sums) == [problem.objective(weights + 0.3 * direction)]
+        expected, found = line_searches(lines, [anew, moved], [direction, direction])
         for i in np.flatnonzero(np.isfinite(expected.low + expected.high) & (expected.high - expected.low > 1e-9)):
-            assert moved.line(direction).at((expected.low + expected.high)[i] / 2) == expected.scores[i]
+            assert found.at((expected.low + expected.high)[i] / 2) == expected.scores[i]
 
 
 def test_vectors_of_another_size_are_refused():

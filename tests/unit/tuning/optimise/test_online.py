@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime
-from dragoman.tuning.optimise.online import Workers, even_queue
+from dragoman.tuning.optimise.online import ParallelLearners, even_queue
 
 
 class Log:
@@ -19,7 +19,7 @@ class Log:
         self.delays = delays
         self.at_once = self.busy = 0
         self.lock = threading.Lock()
-        self.workers = Workers(count, self.find, self.learn, share=share)
+        self.workers = ParallelLearners(count, self.find, self.learn, share=share)
 
     def find(self, worker, sentence):
         with self.lock:
@@ -83,13 +83,13 @@ def test_a_worker_that_dies_ends_the_pass_with_a_sentence():
     with pytest.raises(
         DataError, match=r"^worker 2 died at sentence 7 \(MemoryError: no room\); .* goes on from there$"
     ):
-        Workers(2, find, lambda worker, batch: None).run([4, 5, 3, 6, 1], runtime=Runtime(threads=2))
+        ParallelLearners(2, find, lambda worker, batch: None).run([4, 5, 3, 6, 1], runtime=Runtime(threads=2))
 
     def refused(worker, sentence):
         raise UsageError("what the user should know")
 
     with pytest.raises(UsageError, match=r"^what the user should know$"):
-        Workers(2, refused, lambda worker, batch: None).run([1, 2])
+        ParallelLearners(2, refused, lambda worker, batch: None).run([1, 2])
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 7])

@@ -41,9 +41,9 @@ def test_the_first_translation_is_the_best():
 def test_graphs_after_others_are_chosen_from_both():
     half = len(GRAPHS) // 2
     one, other = GRAPHS[:half], GRAPHS[half : 2 * half]
-    together = DecodedGraphs(other).after(DecodedGraphs(one))
+    together = DecodedGraphs(other).merged_with(DecodedGraphs(one))
     bleu = Bleu().scorer([Corpus.from_lines(["a b c a b"] * half)])
-    lists = DecodedLists(nbest(other, 10_000)).after(DecodedLists(nbest(one, 10_000)))
+    lists = DecodedLists(nbest(other, 10_000)).merged_with(DecodedLists(nbest(one, 10_000)))
     weights = np.array([0.31, -1.1, 0.77])
     assert together.problem(FEATURES, RANGES, bleu).objective(weights) == pytest.approx(
         lists.problem(FEATURES, RANGES, bleu).objective(weights)
@@ -54,7 +54,7 @@ def test_lists_grow_by_what_is_new(tmp_path):
     decoder = ToyDecoder(sentences=5, size=100)
     first, second = (decoder(Weights({name: 1.0}), runtime=Runtime()) for name in NAMES[:2])
     assert first.size == 500
-    assert second.after(first).size == 500
+    assert second.merged_with(first).size == 500
     first.save(tmp_path / "lists")
     again = DecodedLists.load(tmp_path / "lists")
     weights = np.array([0.5, 0.1, -0.2])

@@ -10,9 +10,9 @@ from dragoman.forest.hope import FEAR, hope
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.ter import Ter
 from dragoman.search.chart.translator import ChartTranslator
-from dragoman.tuning.problems.hope_fear import HypothesisFinder, Wanted
+from dragoman.tuning.problems.hope_fear import HypothesisFinder, HypothesisSettings
 from oracles import tiny_grammar
-from oracles.lessons import reachable_lesson
+from oracles.training_sets import reachable_training_set
 
 MODEL = tiny_grammar.tiny_model()
 LONG = 1
@@ -21,7 +21,9 @@ LONG = 1
 def finder(metric=Bleu(), references=tiny_grammar.TARGET, **wanted):
     scorer = metric.scorer([Corpus.from_lines(references)])
     sign = 1 if metric.higher_is_better else -1
-    return HypothesisFinder(ChartTranslator(MODEL), tiny_grammar.SOURCE, scorer, sign, Wanted(**wanted)), scorer
+    return HypothesisFinder(
+        ChartTranslator(MODEL), tiny_grammar.SOURCE, scorer, sign, HypothesisSettings(**wanted)
+    ), scorer
 
 
 def texts(pool, rows):
@@ -79,9 +81,9 @@ def test_words_that_pass_through_match_and_case_is_ignored_if_the_metric_does():
 
 
 def test_an_empty_line_teaches_nothing():
-    lesson = reachable_lesson()
-    lesson = replace(lesson, lines=["", *lesson.lines[1:]])
-    found = HypothesisFinder(lesson.translator, lesson.lines, lesson.scorer, 1, Wanted())
-    hypotheses = found.find(0, lesson.model.weights, found.first_document())
+    training_set = reachable_training_set()
+    training_set = replace(training_set, lines=["", *training_set.lines[1:]])
+    found = HypothesisFinder(training_set.translator, training_set.lines, training_set.scorer, 1, HypothesisSettings())
+    hypotheses = found.find(0, training_set.model.weights, found.first_document())
     assert len(hypotheses) == 1
     assert hypotheses.words == 0

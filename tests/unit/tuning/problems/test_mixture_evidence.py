@@ -9,7 +9,7 @@ from dragoman.metrics.bleu import Bleu
 from dragoman.search.translator import Translator
 from dragoman.training.mix import Mixing, mix
 from dragoman.tuning.problems.mixtures import DecodedMixtures
-from dragoman.tuning.problems.ranges import weight_ranges
+from dragoman.tuning.problems.problem import weight_ranges
 from oracles.phrase_space import random_model, random_sentence
 
 LINES = [random_sentence(np.random.default_rng(i), 5) for i in range(6)]
@@ -56,8 +56,8 @@ def test_model_scores_under_other_shares_are_those_of_another_search(model):
 def test_lists_are_merged_with_their_pairs_and_come_back_from_disk(model, tmp_path):
     one, _ = decoded(model, 0.3)
     two, weights = decoded(model, 0.9)
-    both = two.after(one)
-    assert both.shares["mix.tm.fwd.in"] == 0.9
+    both = two.merged_with(one)
+    assert both.interpolation_weights["mix.tm.fwd.in"] == 0.9
     assert set(one.tables[0].rows) | set(two.tables[0].rows) == set(both.tables[0].rows)
     both.save(tmp_path / "evidence")
     again = DecodedMixtures.load(tmp_path / "evidence")
@@ -65,13 +65,13 @@ def test_lists_are_merged_with_their_pairs_and_come_back_from_disk(model, tmp_pa
         problem_of(lists, model)[0].model_scores(weights.vector(problem_of(lists, model)[1])) for lists in (both, again)
     ]
     np.testing.assert_array_equal(*vectors)
-    assert dict(again.shares) == dict(both.shares)
+    assert dict(again.interpolation_weights) == dict(both.interpolation_weights)
     assert again.details() == both.details()
 
 
 def test_a_derivation_is_one_candidate_whatever_the_shares_that_it_was_found_with(model):
     one, two = (decoded(model, first, size=10_000)[0] for first in (0.3, 0.9))
-    assert 50 < two.after(one).size == one.after(one).size
+    assert 50 < two.merged_with(one).size == one.merged_with(one).size
 
 
 def test_where_phrases_are_from(model):

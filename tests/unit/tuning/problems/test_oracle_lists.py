@@ -6,14 +6,16 @@ from dragoman.core.corpus import Corpus
 from dragoman.forest.hope import hope
 from dragoman.metrics.bleu import Bleu
 from dragoman.search.translator import Translator
-from dragoman.tuning.problems.hope_fear import HypothesisFinder, Wanted, oracle_lists
+from dragoman.tuning.problems.hope_fear import HypothesisFinder, HypothesisSettings, oracle_lists
 from oracles import tiny_grammar
 
 
 @pytest.fixture(scope="module")
 def finder():
     scorer = Bleu().scorer([Corpus.from_lines(tiny_grammar.TARGET)])
-    return HypothesisFinder(Translator.of(tiny_grammar.tiny_model()), tiny_grammar.SOURCE, scorer, 1, Wanted())
+    return HypothesisFinder(
+        Translator.of(tiny_grammar.tiny_model()), tiny_grammar.SOURCE, scorer, 1, HypothesisSettings()
+    )
 
 
 def test_each_list_is_best_by_its_own_objective(finder):

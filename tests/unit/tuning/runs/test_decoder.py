@@ -10,7 +10,7 @@ from dragoman.model.bundle import Model
 from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import Translator
 from dragoman.tuning.problems.evidence import Decoding
-from dragoman.tuning.runs.decoder import Decoder
+from dragoman.tuning.runs.job import TuningSetDecoder
 
 
 @pytest.mark.parametrize("evidence", ["nbest", "hypergraph"])
@@ -18,7 +18,7 @@ def test_translations_of_some_sentences_are_the_first_of_all(tmp_path, evidence)
     dm.example(tmp_path)
     model = Model.load(tmp_path / "model")
     lines = [line.lower() for line in read_lines(tmp_path / "train.fr")][:20]
-    decoder = Decoder(
+    decoder = TuningSetDecoder(
         ShardedTranslator(Translator.of(model)), lines, [], Decoding(evidence=evidence, nbest=5, density=20.0)
     )
     weights = Weights({**model.weights, "word_penalty": 1.0, "lm": 0.0})

@@ -17,9 +17,8 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Optimum, Tuner
-from dragoman.tuning.runs.loop import Loop, select_weights
+from dragoman.tuning.runs.loop import Loop, reason_to_stop, say_how_long, select_weights
 from dragoman.tuning.runs.run import Record, Run
-from dragoman.tuning.runs.training import reason_to_stop, say_how_long
 from dragoman.tuning.runs.trust_region import TrustRegion, degrees_between
 from oracles.toy_decoder import NAMES, ToyDecoder, task_for, task_of, tune
 
@@ -373,7 +372,7 @@ def test_a_run_goes_on_while_shares_change():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(1.4, []), (30.0, ["about 10 min for 20 iterations, or less if it ends before"])]
+    ("seconds", "said"), [(1.4, []), (30.0, ["about 10 min for 20 iterations, or less if the run converges earlier"])]
 )
 def test_a_long_run_says_how_long_it_may_take(seconds, said):
     notes = []

@@ -184,11 +184,11 @@ def test_a_run_is_not_cut_back_to_what_is_lost_or_not_there(run):
         run.cut_back(1)
     flip(run.folder / "state" / "003.npz")
     with pytest.raises(
-        DataError, match="cannot go on after iteration 3; expected at most `resume_from=2`, or `restart=True`"
+        DataError, match="cannot resume after iteration 3; expected at most `resume_from=2`, or `restart=True`"
     ):
         run.cut_back(3)
     flip(run.folder / "weights" / "001.txt")
-    with pytest.raises(DataError, match="cannot go on after iteration 2; expected `restart=True`, which begins anew"):
+    with pytest.raises(DataError, match="cannot resume after iteration 2; expected `restart=True`, which begins anew"):
         run.cut_back(2)
     assert len(run.events()) == 3
     run.cut_back(0)

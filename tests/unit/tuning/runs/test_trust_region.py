@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dragoman.tuning.problems.ranges import is_weight
+from dragoman.tuning.problems.problem import is_weight
 from dragoman.tuning.runs.trust_region import (
     TrustRegion,
     degrees_between,
@@ -36,6 +36,9 @@ class Stairs:
 
     def objective(self, weights):
         return 1.0 + self._gain * (weights[1] > 0.2 * weights[0])
+
+    def objectives(self, weights):
+        return np.array([self.objective(vector) for vector in weights])
 
 
 @pytest.mark.parametrize(("gain", "least", "expected"), [(1.0, 0.1, 0.2), (1.0, 0.35, 0.35), (-1.0, 0.1, 0.5)])

@@ -11,10 +11,9 @@ import pytest
 from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
-from dragoman.tuning.methods.method import Checkpoint, Learner, Lesson
-from dragoman.tuning.runs.loop import train
+from dragoman.tuning.methods.method import Checkpoint, Learner, TrainingSet
+from dragoman.tuning.runs.loop import OnlineTraining, train
 from dragoman.tuning.runs.run import Run
-from dragoman.tuning.runs.training import OnlineTraining
 from dragoman.tuning.runs.validator import Validation
 
 START = Weights({"a": 0.0, "b": 1.0})
@@ -29,7 +28,7 @@ class Counter(Learner):
     last: int = 4
     grown: str = "1"
 
-    def checkpoints(self, lesson, start, state, seed, runtime):
+    def checkpoints(self, training_set, start, state, seed, runtime):
         at = 0 if state is None else int(state["at"])
         weights = start
         while at < self.last:
@@ -49,13 +48,13 @@ class Voice(Progress):
 
 
 @pytest.fixture
-def lesson():
-    return Lesson(translator=None, lines=["x"], scorer=None, names=["a"])
+def training_set():
+    return TrainingSet(translator=None, lines=["x"], scorer=None, names=["a"])
 
 
-def learn(run, lesson, learner, judge, start, validation=Validation(), *, keep="best", runtime=Runtime()):
-    training = OnlineTraining(learner, lesson)
-    return train(run, training, start, keep=keep, judge=judge, validation=validation, runtime=runtime)
+def learn(run, training_set, learner, judge, start, validation=Validation(), *, keep="best", runtime=Runtime()):
+    training = OnlineTraining(learner, training_set)
+    return train(run, training, start, keep=keep, validator=judge, validation=validation, runtime=runtime)
 
 
 def judge(weights, *, runtime):
@@ -75,21 +74,23 @@ def contents(folder):
     return kept, [line.partition('"seconds"')[0] for line in events]
 
 
-def test_the_best_weights_are_kept(lesson, tmp_path):
+def test_the_best_weights_are_kept(training_set, tmp_path):
     run = begun(tmp_path)
-    assert learn(run, lesson, Counter(), judge, START)["a"] == 1
+    assert learn(run, training_set, Counter(), judge, START)["a"] == 1
     assert [event["score"] for event in run.events()] == SCORES
     assert [event["stop"] for event in run.events()] == [None] * 4 + ["all is learnt"]
     assert [run.weights(i)["a"] for i in range(5)] == [0, 1, 2, 3, 4]
     assert [event.get("at") for event in run.events()] == [1, 2, 3, 4, None]
-    assert learn(begun(tmp_path, "last"), lesson, Counter(), judge, START, keep="last")["a"] == 4
-    assert learn(begun(tmp_path, "low"), Lesson(None, ["x"], None, ["a"], sign=-1), Counter(), judge, START)["a"] == 0
+    assert learn(begun(tmp_path, "last"), training_set, Counter(), judge, START, keep="last")["a"] == 4
+    assert (
+        learn(begun(tmp_path, "low"), TrainingSet(None, ["x"], None, ["a"], sign=-1), Counter(), judge, START)["a"] == 0
+    )
 
 
 @pytest.mark.parametrize("calls", [1, 2, 3, 4, 5])
-def test_a_run_that_was_interrupted_ends_like_one_that_was_not(calls, lesson, tmp_path):
+def test_a_run_that_was_interrupted_ends_like_one_that_was_not(calls, training_set, tmp_path):
     whole = begun(tmp_path, "whole")
-    learn(whole, lesson, Counter(), judge, START)
+    learn(whole, training_set, Counter(), judge, START)
     left = calls
 
     def interrupted(weights, *, runtime):
@@ -102,34 +103,34 @@ def test_a_run_that_was_interrupted_ends_like_one_that_was_not(calls, lesson, tm
     run = begun(tmp_path)
     if calls < 5:
         with pytest.raises(KeyboardInterrupt):
-            learn(run, lesson, Counter(), interrupted, START)
-    learn(run, lesson, Counter(), judge, START)
+            learn(run, training_set, Counter(), interrupted, START)
+    learn(run, training_set, Counter(), judge, START)
     assert contents(run.folder) == contents(whole.folder)
     before = contents(run.folder)
-    learn(run, lesson, Counter(), judge, START)
+    learn(run, training_set, Counter(), judge, START)
     assert contents(run.folder) == before
 
 
-def test_patience_and_time_end(lesson, tmp_path):
+def test_patience_and_time_end(training_set, tmp_path):
     run = begun(tmp_path)
-    learn(run, lesson, Counter(), judge, START, Validation(patience=2))
+    learn(run, training_set, Counter(), judge, START, Validation(patience=2))
     assert [event["stop"] for event in run.events()] == [None] * 3 + ["no better score at the last 2 checkpoints"]
     run = begun(tmp_path, "time")
-    learn(run, lesson, Counter(), judge, START, Validation(max_minutes=0.0))
+    learn(run, training_set, Counter(), judge, START, Validation(max_minutes=0.0))
     assert [event["stop"] for event in run.events()] == [None, "the time is over"]
 
 
 @pytest.mark.parametrize("grown", ["1e5", "nan", "inf"])
-def test_weights_that_diverge_are_noticed(grown, lesson, tmp_path):
+def test_weights_that_diverge_are_noticed(grown, training_set, tmp_path):
     voice = Voice()
     run = begun(tmp_path)
-    learn(run, lesson, Counter(grown=grown), judge, START, runtime=Runtime(progress=voice))
+    learn(run, training_set, Counter(grown=grown), judge, START, runtime=Runtime(progress=voice))
     assert [event["stop"] for event in run.events()] == ["the weights diverge; the last good ones are kept"]
     assert run.weights() == START
-    assert voice.said == ["after iteration 1 weights are no numbers or larger than 10000"]
+    assert voice.said == ["after iteration 1 weights are not finite or larger than 10000"]
 
 
-def test_a_learner_that_has_nothing_to_say_ends_the_run(lesson, tmp_path):
+def test_a_learner_that_has_nothing_to_say_ends_the_run(training_set, tmp_path):
     run = begun(tmp_path)
-    assert learn(run, lesson, Counter(last=0), judge, START) == START
+    assert learn(run, training_set, Counter(last=0), judge, START) == START
     assert [event["stop"] for event in run.events()] == ["there is nothing more to learn"]

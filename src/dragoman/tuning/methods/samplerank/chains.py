@@ -29,19 +29,19 @@ _CHAINS = {"phrase": "dragoman.tuning.methods.samplerank.phrase_chains:PhraseRan
 
 @dataclass(frozen=True)
 class RankSteps(Options):
-    """What a step does, and how many there are."""
+    """Options of a step, and the number of steps."""
 
-    samples: int = option(100, "steps a sentence that may change weights", minimum=1)
+    samples: int = option(100, "steps per sentence that may change weights", minimum=1)
     counted: Literal["all", "applied"] = option(
-        "all", "which steps are samples: all, or those at which the operator can be applied"
+        "all", "steps that count as samples: all, or those at which the operator can be applied"
     )
-    burn_in: int = option(100, "steps a sentence before them", minimum=0)
-    merge_split: float = option(1.0, "how often phrases are merged and split", minimum=0)
-    reorder: float = option(1.0, "how often two phrases are exchanged", minimum=0)
-    retranslate: float = option(0.0, "how often a phrase is translated anew", minimum=0)
+    burn_in: int = option(100, "steps per sentence before the first sample", minimum=0)
+    merge_split: float = option(1.0, "rate of merging and splitting phrases", minimum=0)
+    reorder: float = option(1.0, "rate of exchanging two phrases", minimum=0)
+    retranslate: float = option(0.0, "rate of retranslating a phrase", minimum=0)
     temperature: float = option(1.0, "scores are divided by this when a neighbour is drawn", minimum=1e-6)
-    aggressiveness: float = option(0.01, "C, the most that a step may multiply a difference of features by", minimum=0)
-    gain_scale: float = option(1.0, "what a point of the metric is worth in score", minimum=1e-9)
+    aggressiveness: float = option(0.01, "C, the largest factor of a feature difference in a step", minimum=0)
+    gain_scale: float = option(1.0, "worth of a point of the metric in model score", minimum=1e-9)
     margin: float = option(
         10.0, "M, the factor of the margin; 0: the oracle's gain, as in the paper (of an error: 100 less it)", minimum=0
     )
@@ -58,21 +58,23 @@ class RankSteps(Options):
         "local: e+ and e' have to stay behind the best gain found of the sentence in its batch, too (by Hildreth)",
     )
     violation: Literal["order", "margin"] = option(
-        "margin", "change weights if the model orders neighbours wrongly, or also if rightly but not by the margin"
+        "margin", "change weights if the model ranks neighbours wrongly, or also if it ranks them without the margin"
     )
     smoothing: float = option(0.01, "added to all counts of BLEU", minimum=0)
     update: Literal["closed-form", "hildreth"] = option(
-        "closed-form", "one constraint a step, or several by Hildreth's algorithm"
+        "closed-form", "one constraint per step, or several by Hildreth's algorithm"
     )
-    constraints: int = option(5, "hildreth: the drawn neighbour and the most violated others, so many", minimum=1)
+    constraints: int = option(
+        5, "hildreth: number of constraints: the drawn neighbour and the most violated others", minimum=1
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class RankedSentences:
     """Sentences that chains learn from, with the metric of their translations.
 
-    Gains are `sign` times the metric. Sentences u[i] to u[i + 1] of `units` u stay together. `learnt` says which of the
-    names of features that occur have weights that change.
+    Gains are `sign` times the metric. Sentences u[i] to u[i + 1] of `units` u stay together. `learnt` selects
+    the features whose weights change.
     """
 
     lines: Sequence[str]
@@ -83,8 +85,8 @@ class RankedSentences:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranked:
-    """What chains have come to. Arrays have a row for each chain, and a column for each feature of the table.
+class RankResult:
+    """Results of chains. Arrays have a row for each chain, and a column for each feature of the table.
 
     `totals` are sums of the weights after each of the `collected` steps; columns of `counts` are all steps, those that
     changed the derivation, those that changed weights, duals at their bound, batches. `gains` (at the end of batches)
@@ -102,7 +104,7 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Ranking:
-    """How chains are to run; see `RankChains.run`."""
+    """Settings of a run of chains; see `RankChains.run`."""
 
     seed: int
     first_batch: int
@@ -112,7 +114,7 @@ class Ranking:
 
 
 class RankChains(ABC):
-    """Sentences as chains see them: `names` are all their features, and `learnt` says which have weights that change.
+    """Sentences as chains see them: `names` are all their features, and `learnt` flags those whose weights change.
 
     The translator's weights are those that the chains begin with.
     """
@@ -128,7 +130,7 @@ class RankChains(ABC):
         if translator.model.kind not in _CHAINS:
             raise UsageError(
                 "samplerank lists all neighbours that differ in one or two phrases, and chains of a hierarchical "
-                "model draw whole subtrees, which nobody can list; let it jump (neighbours=jump)"
+                "model draw whole subtrees, which cannot be listed; let it jump (neighbours=jump)"
             )
         chains: RankChains = resolve_name(_CHAINS[translator.model.kind])(steps, translator, sentences)
         return chains
@@ -142,7 +144,7 @@ class RankChains(ABC):
         first_batch: int,
         trace: bool = False,
         runtime: Runtime = Runtime(),
-    ) -> Ranked:
+    ) -> RankResult:
         """Run chains, each from its row of `weights` (of all features) through its batches of the plan.
 
         Random numbers depend on the seed, the chain, and `first_batch` plus the place of the batch.
@@ -150,8 +152,8 @@ class RankChains(ABC):
         return self.ranked(plan, weights, Ranking(seed, first_batch, trace, runtime=runtime))
 
     @abstractmethod
-    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
-        """Run chains as `run` says."""
+    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> RankResult:
+        """Run chains as `run` does."""
 
 
 def check_steps(steps: RankSteps, space: SpaceLimits) -> None:
@@ -171,14 +173,14 @@ class BatchValue:
     smoothing: float = 0.01
 
     def __call__(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The value of each row."""
+        """Return the value of each row."""
         if self.scorer.bleu_columns is not None:
             return self.sign * smoothed_bleu(statistics[..., self.scorer.bleu_columns], self.smoothing)
         return np.asarray(self.sign * self.scorer.score(statistics), np.float64)
 
 
 def smoothed_bleu(counts: NDArray[np.float64], smoothing: float) -> NDArray[np.float64]:
-    """BLEU from 0 to 100 with a constant added to all counts: matches, totals, length, reference length.
+    """Return BLEU from 0 to 100 with a constant added to all counts: matches, totals, length, reference length.
 
     >>> smoothed_bleu(np.array([2.0, 1, 4, 3, 4, 4]), 0.0).round(4).tolist()  # √(2/4 · 1/3)
     40.8248
@@ -191,12 +193,12 @@ def smoothed_bleu(counts: NDArray[np.float64], smoothing: float) -> NDArray[np.f
         return np.asarray(np.nan_to_num(100 * np.exp(logs + penalty), nan=0.0))
 
 
-_COLUMNS = [field.name for field in fields(Ranked)]
+_COLUMNS = [field.name for field in fields(RankResult)]
 
 
 @dataclass(frozen=True, eq=False)
 class SomeChains:
-    """Some of many chains: the number of the first, their batches and weights, and how they are to run."""
+    """Some of many chains: the number of the first, their batches and weights, and their settings."""
 
     first: int
     plan: Plan
@@ -207,16 +209,16 @@ class SomeChains:
 
 
 class SpreadChains(RankChains):
-    """Chains whoever runs them: wherever this is sent, the sentences are prepared once for all chains that come."""
+    """Chains on threads or workers: each process prepares the sentences once for all its chains."""
 
     def __init__(self, steps: RankSteps, spread: ShardedTranslator, sentences: RankedSentences):
         self._steps, self._spread, self._sentences = steps, spread, sentences
         self._chains = RankChains.of(steps, spread.translator, sentences)
         self.names, self.learnt = self._chains.names, self._chains.learnt
 
-    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
-        """Run chains as `run` says, as many together as there are threads for them."""
-        several, found = asked.runtime.threads_per_part, list[Ranked]()
+    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> RankResult:
+        """Run chains as `run` does, as many together as there are threads."""
+        several, found = asked.runtime.threads_per_part, list[RankResult]()
         parts = (
             SomeChains(i, plan[i : i + several], weights[i : i + several], asked.seed, asked.first_batch, asked.trace)
             for i in range(0, len(plan), several)
@@ -226,15 +228,15 @@ class SpreadChains(RankChains):
             if asked.share is not None:
                 asked.share(min(1.0, several * len(found) / len(plan)))
         columns = {name: np.concatenate([getattr(some, name) for some in found]) for name in _COLUMNS[:-1]}
-        return Ranked(**columns, traces=[trace for some in found for trace in some.traces])
+        return RankResult(**columns, traces=[trace for some in found for trace in some.traces])
 
-    def __call__(self, some: SomeChains, runtime: Runtime) -> Ranked:
-        """Run some at their place, where those before have nothing to do."""
+    def __call__(self, some: SomeChains, runtime: Runtime) -> RankResult:
+        """Run some chains under their own numbers; the chains before them have empty plans."""
         first = some.first
         weights = np.concatenate([np.zeros((first, some.weights.shape[1])), some.weights])
         asked = Ranking(some.seed, some.first_batch, some.trace, runtime=runtime)
         found = self._chains.ranked([*([] for _ in range(first)), *some.plan], weights, asked)
-        return Ranked(**{name: getattr(found, name)[first:] for name in _COLUMNS})
+        return RankResult(**{name: getattr(found, name)[first:] for name in _COLUMNS})
 
     def __reduce__(self) -> tuple[Any, ...]:
         assert self._spread.folder is not None

@@ -17,13 +17,13 @@ from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.sampling.schedule import checked_seed
-from dragoman.tuning.methods.method import Checkpoint, Learner, Lesson, State, saved_numbers
-from dragoman.tuning.methods.samplerank.chains import Plan, Ranked, Ranking, check_steps
+from dragoman.tuning.methods.method import Checkpoint, Learner, State, TrainingSet, saved_numbers
+from dragoman.tuning.methods.samplerank.chains import Plan, Ranking, RankResult, check_steps
 from dragoman.tuning.methods.samplerank.jumps import JumpSteps
 from dragoman.tuning.methods.samplerank.neighbours import LocalSteps, PoolSteps, changed, check_jumps, together
 
-#: What the paper says, and what it leaves open as its authors' program has it: gains are points of BLEU. Weights are
-#: judged at intervals of 50,000 samples in each chain; epochs are enough for 500,000.
+#: Settings of the paper, and where it leaves them open, of its authors' program: gains are points of BLEU. Weights are
+#: validated every 50,000 samples of each chain; epochs are enough for 500,000.
 _PAPER: Mapping[str, Any] = {
     "neighbours": "local",
     "chains": 8,
@@ -45,7 +45,7 @@ _PAPER: Mapping[str, Any] = {
     "smoothing": 0.01,
     "update": "closed-form",
 }
-#: The defaults of the script by which the authors ran their program, and of that where it says nothing.
+#: The defaults of the script by which the authors ran their program, and of the program where the script has none.
 _AUTHORS_SCRIPT: Mapping[str, Any] = {
     **_PAPER,
     "epochs": 400,
@@ -65,7 +65,7 @@ _AUTHORS_SCRIPT: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class SampleRank(JumpSteps, Learner):
-    """Learns online from pairs of derivations, with a metric of whole batches as the judge.
+    """Learns online from pairs of derivations, compared by a metric of whole batches.
 
     A chain keeps a derivation of each sentence of a batch. Each step picks a sentence and looks at neighbours of its
     derivation. The better one e+ has the best sum of gain and score, where the gain is the metric of the batch with
@@ -78,10 +78,10 @@ class SampleRank(JumpSteps, Learner):
     decoder's `pool` best at the start of an epoch. e' is the one to fear, with the best score less M gain, M being
     `scale`; the chain begins with the pools' best and jumps to the model's best. Any model that can be decoded will do.
     `neighbours=local` is the paper: an operator of the sampler at a place of a phrase-based derivation leads to the
-    neighbours, e' is drawn by its probability, and the chain goes on from it; nothing is decoded. `both` does an epoch
+    neighbours, e' is drawn by its probability, and the chain moves to it; nothing is decoded. `both` does an epoch
     of local steps and then one of jumps.
 
-    Weights are used as they are given: their scale decides how close to each other in score derivations must be for a
+    Weights are not scaled: their size decides how close to each other in score derivations must be for a
     gain to decide (`scale` and `gain_scale` weigh gains against scores), and how far C lets a step go.
 
     Cost: an epoch of jumps takes as long as decoding with n-best lists, and a tenth or two of a millisecond a step in
@@ -94,11 +94,11 @@ class SampleRank(JumpSteps, Learner):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": _PAPER, "authors-script": _AUTHORS_SCRIPT}
 
     preset: Literal["paper", "authors-script"] | None = option(
-        None, "defaults of the paper, or of the script that its authors ran; options that are given besides count"
+        None, "defaults of the paper, or of the script that its authors ran; other options override them"
     )
     neighbours: Literal["jump", "local", "both"] = option(
         "jump",
-        "jump within pools of decoded derivations, or by operators at one place, or first the one, then the other",
+        "jumps within pools of decoded derivations, local operators, or both: local steps, then jumps",
     )
     epochs: int = option(10, "passes over the tuning set", minimum=1)
     chains: int | None = option(
@@ -107,47 +107,47 @@ class SampleRank(JumpSteps, Learner):
         "otherwise 2",
         minimum=1,
     )
-    batch_size: int | None = option(None, "sentences that gains look at; by default all that a chain has", minimum=1)
+    batch_size: int | None = option(None, "sentences whose metric is the gain; by default all of a chain", minimum=1)
     average: Literal["all", "epoch", "none"] | None = option(
         None,
-        "weights to report: averages of all steps so far, of those of the epoch, or the present ones; "
+        "weights to report: the average over all steps, over the epoch, or the current ones; "
         "by default all with local steps alone, otherwise epoch",
     )
-    initial: Literal["given", "zero"] = option("given", "begin with the given weights, or with 0")
+    initial: Literal["given", "zero"] = option("given", "start from the given weights, or from 0")
     evaluate_every: int | None = option(None, "sentences between checkpoints; by default an epoch", minimum=1)
     judge_every: int | None = option(
-        None, "samples of a chain between checkpoints, at least, in place of evaluate-every", minimum=1
+        None, "minimum samples of a chain between checkpoints, in place of evaluate-every", minimum=1
     )
 
-    def check(self, lesson: Lesson) -> None:
+    def check(self, training_set: TrainingSet) -> None:
         """Refuse what the steps cannot do."""
-        super().check(lesson)
+        super().check(training_set)
         if self.neighbours != "jump":
-            check_steps(self, lesson.translator.space)
+            check_steps(self, training_set.translator.space)
         if self.neighbours != "local":
-            check_jumps(lesson)
+            check_jumps(training_set)
 
     def checkpoints(
-        self, lesson: Lesson, start: Weights, state: State | None, seed: int, runtime: Runtime
+        self, training_set: TrainingSet, start: Weights, state: State | None, seed: int, runtime: Runtime
     ) -> Iterator[Checkpoint]:
-        """Learn from `start`, or go on from a checkpoint."""
+        """Learn from `start`, or resume from a checkpoint."""
         alone = self.neighbours == "local"
         reported = self.average or ("all" if alone else "epoch")
-        local = None if self.neighbours == "jump" else LocalSteps(self, lesson, start, runtime=runtime)
-        jump = None if alone else PoolSteps(self, lesson, start, state, local)
-        course = _Course(self, lesson.units, checked_seed(seed))
+        local = None if self.neighbours == "jump" else LocalSteps(self, training_set, start, runtime=runtime)
+        jump = None if alone else PoolSteps(self, training_set, start, state, local)
+        schedule = _Schedule(self, training_set.units, checked_seed(seed))
         space = jump or local
         assert space is not None
         given = start.vector(space.names)
-        now = course.begin(given[space.learnt]) if state is None else course.resume(state, int(space.learnt.sum()))
-        unseen = list[Ranked]()
+        now = schedule.begin(given[space.learnt]) if state is None else schedule.resume(state, int(space.learnt.sum()))
+        unseen = list[RankResult]()
         while now.epoch < self.epochs:
-            plan = course.plan(now.epoch)
-            stop = course.next_stop(plan, now)
+            plan = schedule.plan(now.epoch)
+            stop = schedule.next_stop(plan, now)
             if jump is not None and now.wave == 0:
                 jump.grow(changed(start, jump, now.weights[0]), now.epoch, runtime=runtime)
                 now = now.widened(int(jump.learnt.sum()))
-            weights = np.tile(start.vector(space.names), (course.chains, 1))
+            weights = np.tile(start.vector(space.names), (schedule.chains, 1))
             weights[:, space.learnt] = now.weights
             waves, done = [batches[now.wave : stop] for batches in plan], []
             for steps in [one for one in (local, jump) if one is not None]:
@@ -157,20 +157,20 @@ class SampleRank(JumpSteps, Learner):
                 weights = done[-1].weights
             found = together(done)
             last, before = stop == max(map(len, plan)), now
-            now = now.after(found, space.learnt, stop, last=last)
+            now = now.advanced(found, space.learnt, stop, last=last)
             unseen.append(found)
-            if now.epoch < self.epochs and not course.due(before, now):
+            if now.epoch < self.epochs and not schedule.due(before, now):
                 continue
             why = f"{self.epochs} epochs" if now.epoch == self.epochs else None
             arrays = now.arrays() | (jump.pools.arrays() if jump is not None else {})
-            report = _report(unseen) | {"samples": float(now.collected[0]) / course.chains}
+            report = _report(unseen) | {"samples": float(now.collected[0]) / schedule.chains}
             yield Checkpoint(changed(start, space, now.reported(reported)), arrays, report, why)
             unseen.clear()
 
 
 @dataclass(frozen=True, eq=False)
-class _Standing:
-    """How far chains have got: their weights, and sums over all steps so far and over those of the epoch.
+class _ChainStates:
+    """The states of chains: their weights, and sums over all steps so far and over the steps of the epoch.
 
     Only weights that are learnt are here. `wave` batches of each chain are done in this epoch.
     """
@@ -191,36 +191,36 @@ class _Standing:
             return np.asarray(self.weights.mean(axis=0))
         return np.asarray(self.sums[row] / self.collected[row])
 
-    def widened(self, learnt: int) -> _Standing:
-        """The same with more weights, which have been 0 so far."""
+    def widened(self, learnt: int) -> _ChainStates:
+        """Return the same states with more weights, which have been 0 so far."""
         more = ((0, 0), (0, learnt - self.weights.shape[1]))
         return replace(self, weights=np.pad(self.weights, more), sums=np.pad(self.sums, more))
 
-    def after(self, found: Ranked, learnt: NDArray[np.bool_], wave: int, *, last: bool) -> _Standing:
-        """What becomes of it when chains have run; after the last batches of an epoch, their weights are mixed."""
+    def advanced(self, found: RankResult, learnt: NDArray[np.bool_], wave: int, *, last: bool) -> _ChainStates:
+        """Return the states after chains have run; after the last batches of an epoch, weights are averaged."""
         kept = np.array([True, self.wave > 0])
         sums = self.sums * kept[:, None] + found.totals[:, learnt].sum(axis=0)
         collected = self.collected * kept + found.collected.sum()
         weights = found.weights[:, learnt]
         if last:
             mixed = np.tile(weights.mean(axis=0), (len(weights), 1))
-            return _Standing(mixed, sums, collected, self.epoch + 1)
-        return _Standing(weights, sums, collected, self.epoch, wave)
+            return _ChainStates(mixed, sums, collected, self.epoch + 1)
+        return _ChainStates(weights, sums, collected, self.epoch, wave)
 
 
-class _Course:
-    """Which chain learns from what, and when."""
+class _Schedule:
+    """The schedule: which batches each chain learns from, and when checkpoints are due."""
 
     def __init__(self, options: SampleRank, units: NDArray[np.int64], seed: int):
         self._options, self._units, self._seed = options, units, seed
         chains = options.chains or (8 if options.neighbours == "local" else 2)
         self.chains = min(chains, len(units) - 1)
 
-    def begin(self, start: NDArray[np.float64]) -> _Standing:
+    def begin(self, start: NDArray[np.float64]) -> _ChainStates:
         weights = start if self._options.initial == "given" else np.zeros_like(start)
-        return _Standing(np.tile(weights, (self.chains, 1)), np.zeros((2, len(start))), np.zeros(2, np.int64))
+        return _ChainStates(np.tile(weights, (self.chains, 1)), np.zeros((2, len(start))), np.zeros(2, np.int64))
 
-    def resume(self, state: State, learnt: int) -> _Standing:
+    def resume(self, state: State, learnt: int) -> _ChainStates:
         if state["weights"].ndim == 2 and state["weights"].shape != (self.chains, learnt):
             chains, weights = state["weights"].shape
             raise DataError(
@@ -230,11 +230,11 @@ class _Course:
         weights, sums = saved_numbers(state, "weights", self.chains, learnt), saved_numbers(state, "sums", 2, learnt)
         epoch, wave = saved_numbers(state, "place", 2).astype(np.int64).tolist()
         if not (0 <= epoch <= self._options.epochs and 0 <= wave < max(map(len, self.plan(epoch)))):
-            raise DataError(f"the saved state is in batch {wave} of epoch {epoch}", expected="one that there is")
-        return _Standing(weights, sums, saved_numbers(state, "collected", 2), epoch, wave)
+            raise DataError(f"the saved state is in batch {wave} of epoch {epoch}", expected="an existing batch")
+        return _ChainStates(weights, sums, saved_numbers(state, "collected", 2), epoch, wave)
 
     def plan(self, epoch: int) -> list[list[NDArray[np.int64]]]:
-        """The batches of each chain in an epoch: a random part of all units, cut into batches of about a size."""
+        """Return the batches of each chain in an epoch: a random part of all units, in batches of about equal size."""
         order = np.random.default_rng([self._seed, epoch]).permutation(len(self._units) - 1)
         plan = []
         for part in np.array_split(order, self.chains):
@@ -245,8 +245,8 @@ class _Course:
             plan.append([part[batch == i] for i in range(count) if (batch == i).any()])
         return plan
 
-    def next_stop(self, plan: Plan, now: _Standing) -> int:
-        """How many batches of each chain will be done at the next checkpoint, or at the end of the epoch."""
+    def next_stop(self, plan: Plan, now: _ChainStates) -> int:
+        """Return the number of batches of each chain done at the next checkpoint, or at the end of the epoch."""
         waves, options = max(map(len, plan)), self._options
         wanted = options.evaluate_every
         if options.judge_every is not None:
@@ -262,18 +262,18 @@ class _Course:
                 return stop + 1
         return waves
 
-    def due(self, before: _Standing, now: _Standing) -> bool:
-        """Whether there is a checkpoint."""
+    def due(self, before: _ChainStates, now: _ChainStates) -> bool:
+        """Return whether a checkpoint is due."""
         return self._options.judge_every is None or self._judged(now) > self._judged(before)
 
-    def _judged(self, standing: _Standing) -> int:
-        """How many times a chain has got as many samples as are between checkpoints."""
+    def _judged(self, states: _ChainStates) -> int:
+        """Return the number of checkpoints, by samples of a chain, that are behind."""
         assert self._options.judge_every is not None
-        return int(standing.collected[0]) // (self._options.judge_every * self.chains)
+        return int(states.collected[0]) // (self._options.judge_every * self.chains)
 
 
-def _report(parts: Sequence[Ranked]) -> dict[str, float]:
-    """For whoever follows: shares of steps with updates and of updates that C clips, how far weights went, the gain."""
+def _report(parts: Sequence[RankResult]) -> dict[str, float]:
+    """Return shares of steps with updates and of updates that C clips, the length of changes, and the gain."""
     steps, changes, updates, clipped, batches = sum(part.counts.sum(axis=0) for part in parts).tolist()
     return {
         "updates": updates / max(sum(int(part.collected.sum()) for part in parts), 1),

@@ -16,13 +16,13 @@ from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.search.shards import ShardedTranslator
-from dragoman.tuning.methods.method import Learnt, Lesson, State
+from dragoman.tuning.methods.method import FeatureSelector, State, TrainingSet
 from dragoman.tuning.methods.samplerank.chains import (
     BatchValue,
     Plan,
-    Ranked,
     RankedSentences,
     Ranking,
+    RankResult,
     RankSteps,
     SpreadChains,
 )
@@ -32,37 +32,37 @@ from dragoman.tuning.problems.evidence import DecodeLists, lists_of_strings
 
 
 class Named(Protocol):
-    """Features by name, and which of them have weights that change."""
+    """Features by name, and flags of those whose weights change."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names."""
+        """The names of the features."""
 
     @property
     def learnt(self) -> NDArray[np.bool_]:
-        """Which."""
+        """A flag for each feature: whether its weight changes."""
 
 
 def changed(start: Weights, features: Named, values: NDArray[np.float64]) -> Weights:
-    """The weights with other values of those that are learnt; what is 0 and was not there before stays away."""
+    """Return the weights with new values of the learnt ones; new weights of 0 are left out."""
     names = (features.names[i] for i in np.flatnonzero(features.learnt).tolist())
     pairs = zip(names, values.tolist(), strict=True)
     return start.updated({name: value for name, value in pairs if value or name in start})
 
 
-def together(parts: Sequence[Ranked]) -> Ranked:
-    """What chains have come to by steps of one kind and then of another, which have all weights of the first."""
+def together(parts: Sequence[RankResult]) -> RankResult:
+    """Join the results of steps of one kind and then of another, which have all weights of the first."""
     if len(parts) == 1:
         return parts[0]
-    sums = {field.name: sum(getattr(part, field.name) for part in parts) for field in fields(Ranked)[1:-1]}
-    return Ranked(weights=parts[-1].weights, **sums, traces=[trace for part in parts for trace in part.traces])
+    sums = {field.name: sum(getattr(part, field.name) for part in parts) for field in fields(RankResult)[1:-1]}
+    return RankResult(weights=parts[-1].weights, **sums, traces=[trace for part in parts for trace in part.traces])
 
 
-def check_jumps(lesson: Lesson) -> None:
-    """Refuse models whose features lists cannot show."""
-    for name in lesson.model.global_features:
+def check_jumps(training_set: TrainingSet) -> None:
+    """Refuse models with global features, which no list has."""
+    for name in training_set.model.global_features:
         raise UsageError(
-            f"samplerank jumps among what is decoded, and no decoder knows the global feature {name}; "
+            f"samplerank jumps among decoded derivations, and no decoder knows the global feature {name}; "
             "set neighbours to local"
         )
 
@@ -70,20 +70,22 @@ def check_jumps(lesson: Lesson) -> None:
 class LocalSteps:
     """Steps by operators at one place of a derivation."""
 
-    def __init__(self, steps: RankSteps, lesson: Lesson, start: Weights, *, runtime: Runtime = Runtime()):
-        learnt_of = Learnt(lesson.names, lesson.sparse)
-        sentences = RankedSentences(lesson.lines, lesson.scorer, lesson.units, learnt_of, lesson.sign)
-        self._chains = SpreadChains(steps, lesson.spread(start, runtime=runtime), sentences)
+    def __init__(self, steps: RankSteps, training_set: TrainingSet, start: Weights, *, runtime: Runtime = Runtime()):
+        learnt_of = FeatureSelector(training_set.names, training_set.sparse)
+        sentences = RankedSentences(
+            training_set.lines, training_set.scorer, training_set.units, learnt_of, training_set.sign
+        )
+        self._chains = SpreadChains(steps, training_set.spread(start, runtime=runtime), sentences)
         self.names, self.learnt = self._chains.names, self._chains.learnt
 
-    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
+    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> RankResult:
         """Run chains, see `RankChains.run`; weights of features that no option has stay as they are."""
         own, count = np.ascontiguousarray(weights[:, : len(self.names)]), len(self.names)
         found = self._chains.ranked(plan, own, asked)
         if weights.shape[1] == count:
             return found
         others = weights[:, count:]
-        return Ranked(
+        return RankResult(
             np.hstack([found.weights, others]),
             np.hstack([found.totals, found.collected[:, None] * others]),
             found.collected,
@@ -101,59 +103,63 @@ class PoolSteps:
     is decoded.
     """
 
-    def __init__(self, steps: JumpSteps, lesson: Lesson, start: Weights, state: State | None, local: LocalSteps | None):
+    def __init__(
+        self, steps: JumpSteps, training_set: TrainingSet, start: Weights, state: State | None, local: LocalSteps | None
+    ):
         start.check_finite()
-        self._steps, self._lesson = steps, lesson
-        known = dict.fromkeys([*(local.names if local else ()), *start, *lesson.names])
-        self.pools = Pools.empty(len(lesson), known) if state is None else Pools.from_arrays(state)
-        if len(self.pools.sentences) != len(lesson) + 1:
+        self._steps, self._training_set = steps, training_set
+        known = dict.fromkeys([*(local.names if local else ()), *start, *training_set.names])
+        self.pools = Pools.empty(len(training_set), known) if state is None else Pools.from_arrays(state)
+        if len(self.pools.sentences) != len(training_set) + 1:
             raise DataError(
-                f"the saved state has pools of {len(self.pools.sentences) - 1} sentences", expected=f"{len(lesson)}"
+                f"the saved state has pools of {len(self.pools.sentences) - 1} sentences",
+                expected=f"{len(training_set)}",
             )
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All features."""
+        """The names of all features."""
         return self.pools.names
 
     @property
     def learnt(self) -> NDArray[np.bool_]:
-        """Which of them have weights that change."""
-        names = self._lesson.learnt(self.names)
+        """A flag for each feature: whether its weight changes."""
+        names = self._training_set.learnt(self.names)
         return np.array([name in names for name in self.names], bool)
 
     def grow(self, weights: Weights, epoch: int, *, runtime: Runtime = Runtime()) -> None:
         """Decode the sentences, and add what is found to their pools."""
-        spread = self._lesson.spread(weights, runtime=runtime)
+        spread = self._training_set.spread(weights, runtime=runtime)
         self.__dict__.pop("_jumps", None)
         if self._steps.pool_from == "forests":
             self._grow_from_forests(spread, epoch, runtime)
             return
-        lesson, lists = self._lesson, list[NBest]()
-        work = DecodeLists(self._steps.pool, lists_of_strings(lesson.model))
+        training_set, lists = self._training_set, list[NBest]()
+        work = DecodeLists(self._steps.pool, lists_of_strings(training_set.model))
         with runtime.stage(f"epoch {epoch + 1}: decoding") as share_done:
-            for part in spread.map(work, spread.shards(lesson.lines)):
+            for part in spread.map(work, spread.shards(training_set.lines)):
                 lists.append(part)
-                share_done(sum(map(len, lists)) / len(lesson))
-        self.pools = self.pools.added(NBest.concatenate(lists), lesson.scorer, runtime=runtime)
+                share_done(sum(map(len, lists)) / len(training_set))
+        self.pools = self.pools.added(NBest.concatenate(lists), training_set.scorer, runtime=runtime)
 
     def _grow_from_forests(self, spread: ShardedTranslator, epoch: int, runtime: Runtime) -> None:
-        lesson = self._lesson
-        work, parts, done = FindInForests(self._steps.pool, lesson.lines, lesson.scorer, lesson.sign), [], 0
+        training_set = self._training_set
+        work = FindInForests(self._steps.pool, training_set.lines, training_set.scorer, training_set.sign)
+        parts, done = [], 0
         with runtime.stage(f"epoch {epoch + 1}: decoding") as share_done:
             for part in work.found(spread):
                 parts.append(part)
                 done += len(part.sizes)
-                share_done(done / len(lesson))
-        home = np.repeat(np.arange(len(lesson)), np.concatenate([part.sizes for part in parts]))
+                share_done(done / len(training_set))
+        home = np.repeat(np.arange(len(training_set)), np.concatenate([part.sizes for part in parts]))
         features = FeatureRows.concatenate([part.features for part in parts]).used()
         self.pools = self.pools.with_rows(home, features, np.concatenate([part.statistics for part in parts]))
 
     @cached_property
     def _jumps(self) -> Jumps:
-        value = BatchValue(self._lesson.scorer, self._lesson.sign, self._steps.smoothing)
-        return Jumps(self._steps, self.pools, self._lesson.units, value, self.learnt)
+        value = BatchValue(self._training_set.scorer, self._training_set.sign, self._steps.smoothing)
+        return Jumps(self._steps, self.pools, self._training_set.units, value, self.learnt)
 
-    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
+    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> RankResult:
         """Run chains, see `Jumps.ranked`."""
         return self._jumps.ranked(plan, weights, asked)

@@ -26,17 +26,17 @@ from dragoman.tuning.methods.samplerank.chains import (
     BatchValue,
     Plan,
     RankChains,
-    Ranked,
     RankedSentences,
     Ranking,
+    RankResult,
     RankSteps,
 )
 
 
 def bleu_references(scorer: Scorer, options: PhraseOptions, smoothing: float) -> kernels.BleuReferences | None:
-    """What the kernel needs to know for BLEU; None if it cannot compute this metric.
+    """Return the references as the kernel needs them for BLEU; None if it cannot compute this metric.
 
-    It puts translations together from options, so words must be counted as they are: no tokeniser may look across.
+    It joins translations from options, so words are counted as they stand: no tokeniser may look across them.
     """
     if not isinstance(scorer, BleuScorer) or scorer.metric.tokenise != "none":
         return None
@@ -58,7 +58,7 @@ def bleu_references(scorer: Scorer, options: PhraseOptions, smoothing: float) ->
 
 
 class MetricGain:
-    """Any metric whose statistics add up, as a function that the kernel can call: slow, but it works.
+    """Any metric whose statistics add up, as a callback of the kernel: slow, but general.
 
     Gains are `sign` times the metric; if it is BLEU, `smoothing` is added to all counts.
     """
@@ -116,7 +116,7 @@ class FeatureTable:
 
 
 class PhraseRankChains(RankChains):
-    """Sentences in the kernel's terms."""
+    """Chains of phrase-based models, run by a kernel."""
 
     def __init__(self, steps: RankSteps, translator: PhraseTranslator, sentences: RankedSentences):
         self._steps, self._sentences = steps, sentences
@@ -134,8 +134,8 @@ class PhraseRankChains(RankChains):
         if self._bleu is None:
             self._gain = MetricGain(sentences.scorer, options.vocab, sign=sentences.sign, smoothing=steps.smoothing)
 
-    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
-        """Run chains as `run` says."""
+    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> RankResult:
+        """Run chains as `run` does."""
         options = self.batch.options
         batches = [batch for chain in plan for batch in chain]
         try:
@@ -169,7 +169,7 @@ class PhraseRankChains(RankChains):
                 f"sentence {sentence + 1} ('{self._sentences.lines[sentence]}') has no derivation",
                 expected="options that cover each word, in an order that the reordering limit allows",
             )
-        return Ranked(
+        return RankResult(
             weights=found["weights"],
             totals=found["totals"],
             collected=found["counts"][:, 0],

@@ -22,15 +22,15 @@ from dragoman.forest.hope import FEAR, hope
 from dragoman.metrics.metric import Scorer
 from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import Shard, Translator
-from dragoman.tuning.problems.hope_fear import HypothesisFinder, Wanted
+from dragoman.tuning.problems.hope_fear import HypothesisFinder, HypothesisSettings
 
-#: What the names of a pool's arrays begin with.
+#: The prefix of the names of a pool's arrays.
 _PREFIX = "pool_"
 
 
 @dataclass(frozen=True, eq=False)
 class Pools:
-    """Sentence `s` has the rows `sentences[s]` to `sentences[s + 1]` of `features` and of `statistics`.
+    """Derivations by sentence: `s` has the rows `sentences[s]` to `sentences[s + 1]` of `features` and `statistics`.
 
     No two rows of a sentence have the same features.
     """
@@ -41,13 +41,13 @@ class Pools:
 
     @classmethod
     def empty(cls, sentences: int, names: Iterable[str]) -> Pools:
-        """Pools without a derivation, which know some names of features."""
+        """Return pools without derivations, with some names of features."""
         features = FeatureRows(tuple(names), np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0))
         return cls(np.zeros(sentences + 1, np.int64), features, np.empty((0, 0)))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The features that there are; those of larger pools come behind them."""
+        """The names of the features; larger pools append to them."""
         return self.features.names
 
     @property
@@ -56,7 +56,7 @@ class Pools:
         return np.repeat(np.arange(len(self.sentences) - 1), np.diff(self.sentences))
 
     def added(self, nbest: NBest, scorer: Scorer, *, runtime: Runtime = Runtime()) -> Pools:
-        """These pools, and behind what each sentence has what is new in its list."""
+        """Return these pools, with what is new in the list of each sentence appended."""
         if len(nbest) != len(self.sentences) - 1:
             raise DataError(f"there are {len(nbest)} lists", expected=f"{len(self.sentences) - 1}, one a sentence")
         home = np.repeat(np.arange(len(nbest)), np.diff(nbest.sentences))
@@ -64,7 +64,7 @@ class Pools:
         return self.with_rows(home, nbest.features.used(), np.asarray(found, np.float64))
 
     def with_rows(self, home: NDArray[np.int64], rows_features: FeatureRows, found: NDArray[np.float64]) -> Pools:
-        """These pools, and behind what each sentence has what is new among rows of it, by its number."""
+        """Return these pools, with new rows appended to their sentences; `home` has the sentence of each row."""
         statistics = np.concatenate([self.statistics, found]) if len(self.statistics) else found
         features = FeatureRows.concatenate([self.features, rows_features]).summed()
         homes = np.concatenate([self.homes, home])
@@ -77,7 +77,7 @@ class Pools:
         return Pools(bounds, features.take(rows), statistics[rows])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All of it as arrays to save."""
+        """Return the pools as arrays to save."""
         names = np.array(self.names, np.str_)
         found = {"sentences": self.sentences, "statistics": self.statistics, "names": names, **self.features.arrays()}
         return {f"{_PREFIX}{name}": array for name, array in found.items()}
@@ -98,7 +98,7 @@ class Pools:
 
 
 def _first_of_equals(homes: NDArray[np.int64], features: FeatureRows) -> NDArray[np.int64]:
-    """The rows that have no equal before them in their sentence; each feature is once in a row, in order."""
+    """Return the rows without an equal before them in their sentence; features of a row are distinct and in order."""
     bits = np.empty((len(features.ids), 3), np.int32)
     bits[:, 0] = features.ids
     bits[:, 1:] = features.values.view(np.int32).reshape(-1, 2)
@@ -108,15 +108,15 @@ def _first_of_equals(homes: NDArray[np.int64], features: FeatureRows) -> NDArray
     return np.sort(np.unique(equal, return_index=True)[1])
 
 
-#: Sentences that are looked at one after the other, each within a pseudo-document of those before it.
+#: Sentences per shard; each is scored within a pseudo-document of those before it.
 _PORTION = 32
-#: How much of the pseudo-document is left after another sentence, as in online MIRA.
+#: Factor by which the pseudo-document decays after each sentence, as in online MIRA.
 _DECAY = 0.9
 
 
 @dataclass(frozen=True, eq=False)
 class FoundInForests:
-    """Derivations of some sentences: how many each has, their features, and the metric's statistics of each."""
+    """Derivations of some sentences: their number per sentence, features and statistics of the metric."""
 
     sizes: NDArray[np.int64]
     features: FeatureRows
@@ -135,9 +135,9 @@ class FindInForests:
     sign: int
 
     @cached_property
-    def _wanted(self) -> Wanted:
+    def _wanted(self) -> HypothesisSettings:
         third = max(1, self.size // 3)
-        return Wanted(best=max(1, self.size - 2 * third), hope=third, fear=third, candidates=self.size)
+        return HypothesisSettings(best=max(1, self.size - 2 * third), hope=third, fear=third, candidates=self.size)
 
     def __call__(self, translator: Translator, shard: Shard, runtime: Runtime) -> FoundInForests:
         """Search a shard under the translator's weights."""
@@ -154,7 +154,7 @@ class FindInForests:
         return FoundInForests(sizes, FeatureRows.concatenate(features), np.concatenate(statistics))
 
     def found(self, spread: ShardedTranslator) -> Iterator[FoundInForests]:
-        """What there is in all sentences, shard by shard, whoever looks."""
+        """Yield the derivations of all sentences, shard by shard."""
         starts = range(0, len(self.lines), _PORTION)
         shards = [Shard(first, self.lines[first : first + _PORTION]) for first in starts]
         return spread.map_alone(self, shards)

@@ -18,7 +18,7 @@ from dragoman.metrics.ter import Ter
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.greedy import gloss
 from dragoman.search.phrase.translator import PhraseTranslator
-from dragoman.tuning.methods.method import Lesson
+from dragoman.tuning.methods.method import TrainingSet
 from dragoman.tuning.methods.samplerank.chains import RankChains, RankedSentences, RankSteps
 from oracles import extra_features, phrase_case, phrase_space, samplerank
 from oracles.sampler import p_value, probabilities
@@ -34,9 +34,11 @@ def _some_translations(batch, rng):
     return [" ".join([*text, str(rng.choice(phrase_space.TARGET))]) for text in texts]
 
 
-def chains_of(steps, lesson):
-    sentences = RankedSentences(lesson.lines, lesson.scorer, lesson.units, lesson.learnt, lesson.sign)
-    return RankChains.of(steps, lesson.translator, sentences)
+def chains_of(steps, training_set):
+    sentences = RankedSentences(
+        training_set.lines, training_set.scorer, training_set.units, training_set.learnt, training_set.sign
+    )
+    return RankChains.of(steps, training_set.translator, sentences)
 
 
 class Case:
@@ -67,7 +69,7 @@ class Case:
             model = model.with_features([FEATURES.get("length_ratio")(), samplerank.Echo()])
             weights = weights.updated({"length_ratio": 1.0, "echo": -0.2})
             names += ["length_ratio", "echo"]
-        self.lesson = Lesson(
+        self.training_set = TrainingSet(
             PhraseTranslator(model, weights, space=space),
             lines,
             scorer,
@@ -78,9 +80,9 @@ class Case:
         )
         settings = {"samples": 8, "burn_in": 2, "retranslate": 0.5, "aggressiveness": 0.05, "margin": 0.0} | options
         self.steps = RankSteps(**settings)
-        self.chains = chains_of(self.steps, self.lesson)
+        self.chains = chains_of(self.steps, self.training_set)
         self.start = weights.vector(self.chains.names)
-        self.units = [list(range(*bounds)) for bounds in itertools.pairwise(self.lesson.units.tolist())]
+        self.units = [list(range(*bounds)) for bounds in itertools.pairwise(self.training_set.units.tolist())]
         plan = [rng.permutation(len(self.units))[: -(-2 * len(self.units) // 3)], rng.permutation(len(self.units))]
         self.batches = [[s for unit in units for s in self.units[unit]] for units in plan]
         self.found = self.chains.run([plan], self.start[None], seed=seed, first_batch=7, trace=True)
@@ -90,7 +92,7 @@ class Case:
         self.applied_only = self.steps.counted == "applied"
 
     def blocks(self):
-        return [samplerank.NumberedBlocks(self.chains.batch, s, self.limit) for s in range(len(self.lesson))]
+        return [samplerank.NumberedBlocks(self.chains.batch, s, self.limit) for s in range(len(self.training_set))]
 
     def named(self, weights):
         return Weights(zip(self.chains.names, weights.tolist(), strict=True))
@@ -132,9 +134,9 @@ class Case:
     def features(self, step, rows):
         """The features of rows in place of the present derivation."""
         found = samplerank.features(self.chains.batch, step.sentence, rows)
-        if self.lesson.model.global_features:
+        if self.training_set.model.global_features:
             document = next(unit for unit in self.units if step.sentence in unit)
-            sources = [line.split() for line in self.lesson.lines]
+            sources = [line.split() for line in self.training_set.lines]
             for row, values in zip(rows, found, strict=True):
                 placed = step.present | {step.sentence: row}
                 texts = [samplerank.words(self.chains.batch, s, placed.get(s, ())) for s in range(len(sources))]
@@ -190,13 +192,13 @@ def test_steps_that_cannot_be_taken_are_no_samples_and_there_is_an_end_where_non
     collected = [step.collected for step in case.replay()] if retranslate else []
     assert case.found.collected[0] == sum(collected) if retranslate else case.found.collected[0] >= 0
     single = phrase_case.Case(6)
-    lesson = Lesson(
+    training_set = TrainingSet(
         PhraseTranslator(single.model, single.translator.weights, space=single.space),
         ["", single.sentence.split()[0]],
         Bleu().scorer([Corpus.from_lines(["a", "a"])]),
         single.model.feature_names,
     )
-    chains = chains_of(RankSteps(counted="applied", samples=3, burn_in=1), lesson)
+    chains = chains_of(RankSteps(counted="applied", samples=3, burn_in=1), training_set)
     weights = single.translator.weights.vector(chains.names)[None]
     found = chains.run([[np.arange(2)]], weights, seed=1, first_batch=0)
     assert (found.collected.tolist(), found.counts[0, 0]) == ([0], 2 * (1 + 3 * 100))
@@ -320,9 +322,9 @@ def test_without_updates_chains_draw_from_the_model(seed):
     case, copies = phrase_case.Case(seed), 2000
     scorer = Bleu().scorer([Corpus.from_lines(["a"] * copies)])
     translator = PhraseTranslator(case.model, case.translator.weights, space=case.space)
-    lesson = Lesson(translator, [case.sentence] * copies, scorer, case.model.feature_names)
+    training_set = TrainingSet(translator, [case.sentence] * copies, scorer, case.model.feature_names)
     steps = RankSteps(samples=1, burn_in=80, retranslate=1.0, aggressiveness=0.0)
-    chains = chains_of(steps, lesson)
+    chains = chains_of(steps, training_set)
     weights = case.translator.weights.vector(chains.names)[None]
     trace, phrases, offsets, *_ = chains.run(
         [[np.arange(copies)]], weights, seed=seed, first_batch=0, trace=True
@@ -348,7 +350,7 @@ def test_totals_are_the_sum_of_the_weights_after_each_collected_step():
 @pytest.mark.parametrize("metric", [Ter(), Chrf(), Bleu(tokenise="13a")])
 def test_other_metrics_judge_what_they_see(metric):
     case = Case(5, metric, samples=4)
-    scorer, learned = case.lesson.scorer, 0
+    scorer, learned = case.training_set.scorer, 0
     for step in case.replay():
         if not step.learns or step.size < 2:
             continue
@@ -361,7 +363,7 @@ def test_other_metrics_judge_what_they_see(metric):
             if isinstance(metric, Bleu):
                 assert gain == pytest.approx(case.gain(step, row), abs=1e-9)
             else:
-                assert gain == pytest.approx(case.lesson.sign * float(scorer.score(total)), abs=1e-9)
+                assert gain == pytest.approx(case.training_set.sign * float(scorer.score(total)), abs=1e-9)
         learned += step.constraints
     assert learned
 

@@ -9,17 +9,17 @@ from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
 from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import Translator
-from dragoman.tuning.methods.method import Learnt
+from dragoman.tuning.methods.method import FeatureSelector
 from dragoman.tuning.methods.samplerank.chains import (
     RankChains,
-    Ranked,
     RankedSentences,
     Ranking,
+    RankResult,
     RankSteps,
     SpreadChains,
 )
 from oracles.elsewhere import Elsewhere
-from oracles.lessons import reachable_lesson
+from oracles.training_sets import reachable_training_set
 
 STEPS = RankSteps(samples=20, burn_in=5)
 PLAN = [[np.array([0, 1])], [np.array([2]), np.array([3])], [np.array([4, 5])], [np.array([6])], [np.array([7])]]
@@ -28,14 +28,19 @@ PLAN = [[np.array([0, 1])], [np.array([2]), np.array([3])], [np.array([4, 5])], 
 @pytest.fixture(scope="module")
 def spread(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranked") / "model"
-    reachable_lesson().model.save(folder)
+    reachable_training_set().model.save(folder)
     return ShardedTranslator(Translator.of(Model.load(folder)), folder)
 
 
 @pytest.fixture(scope="module")
 def sentences():
-    lesson = reachable_lesson()
-    return RankedSentences(lesson.lines, lesson.scorer, lesson.units, Learnt(lesson.names, lesson.sparse))
+    training_set = reachable_training_set()
+    return RankedSentences(
+        training_set.lines,
+        training_set.scorer,
+        training_set.units,
+        FeatureSelector(training_set.names, training_set.sparse),
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,7 +62,7 @@ def test_chains_are_the_same_whoever_runs_them(spread, sentences, runtime, told)
     found = chains.ranked(PLAN, weights, replace(asked, share=shares.append, runtime=runtime))
     assert chains.names == alone.names
     assert shares == told
-    for field in fields(Ranked)[:-1]:
+    for field in fields(RankResult)[:-1]:
         assert np.array_equal(getattr(found, field.name), getattr(wanted, field.name)), field.name
     for ours, theirs in zip(found.traces, wanted.traces, strict=True):
         assert all(map(np.array_equal, ours, theirs))

@@ -1,4 +1,4 @@
-"""What a text looks like, raw or prepared, and what follows for comparing it with another and for its tokeniser."""
+"""Choice of a tokeniser by the form of a text (raw, tokenised, lower-cased), and warnings of mismatches."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from dragoman.core.corpus import Corpus
 from dragoman.metrics.combined import parse_metric, tokenises
 from dragoman.metrics.metric import Metric
-from dragoman.metrics.preparation import Tokenisation, is_installed
+from dragoman.metrics.references import Tokenisation, is_installed
 
-#: Texts with fewer words say too little about how they were prepared.
+#: Shorter texts do not show how they were prepared.
 _ENOUGH_WORDS = 30
 
-#: Marks that no language writes apart from the word before, as French does with `!`.
+#: Marks that every language attaches to the word before (French separates `!`).
 _MARKS = frozenset(".,\u3002\u3001\uff0c\u060c\u0964")
 
-#: What only tools write: split hyphens, escaped signs, pieces of words.
+#: Traces of tools: split hyphens, escaped characters, subwords.
 _TRACES = re.compile(r"(?:^|\s)(?:@[-/,.]@|&(?:apos|quot|amp|#124|#91|#93);\S*|\u2581\S*|\S+@@)(?=\s)")
 
 #: Letters of scripts that have a tokeniser of their own, by language; Japanese text has kana among its Chinese signs.
@@ -27,7 +27,7 @@ _SCRIPTS = {
     "zh": re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"),
     "th": re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u0f00-\u0fff]"),
 }
-#: Which share of the letters must be of a script.
+#: Least fraction of letters of a script.
 _SHARES = {"ja": 0.1, "ko": 0.3, "zh": 0.3, "th": 0.3}
 
 #: SacreBLEU's tokeniser by language; 13a for all others.
@@ -40,14 +40,14 @@ _TOKENISERS: dict[str, Tokenisation] = {
 
 
 @dataclass(frozen=True)
-class _Looks:
-    """What a text looks like; None where it says too little."""
+class _TextForm:
+    """The form of a text; None where it is too short to tell."""
 
     tokenised: bool | None
     lowercased: bool | None
 
     @classmethod
-    def of(cls, corpus: Corpus) -> _Looks:
+    def of(cls, corpus: Corpus) -> _TextForm:
         text = corpus.text().decode()
         words = text.split()
         apart = sum(word in _MARKS for word in words) + len(_TRACES.findall(text))
@@ -61,23 +61,24 @@ class _Looks:
 
 @dataclass(frozen=True)
 class Tokeniser:
-    """A tokeniser for some text, and why it is this one."""
+    """A tokeniser for some text, and the reason for it."""
 
     name: Tokenisation
     why: str
 
     def note(self) -> str:
-        """Say so in a line."""
+        """Return both as one line."""
         return f"tok:{self.name} because {self.why}"
 
 
 def tokeniser_of(
     references: Sequence[Corpus], outputs: Sequence[Corpus] = (), language: str | None = None
 ) -> Tokeniser:
-    """Choose the tokeniser of sacreBLEU for text as it stands: none if it is tokenised, otherwise its default.
+    """Choose a tokeniser of sacreBLEU for a text: none if it is tokenised, otherwise the default.
 
-    The default is 13a, or what sacreBLEU has for the language, which the script of the references tells unless it is
-    given: then the text counts as raw. Text is tokenised if the references look so and no output looks otherwise.
+    The default is 13a, or sacreBLEU's tokeniser for the language, which is guessed from the script of the references
+    unless it is given; then the text counts as raw. Text is tokenised if the references look tokenised and no output
+    looks raw.
 
     >>> tokeniser_of([Corpus.from_lines(["The cat, the dog, and a bird sat on the mat."] * 9)]).note()
     'tok:13a because the text looks raw'
@@ -85,8 +86,8 @@ def tokeniser_of(
     'tok:none because the text looks tokenised'
     """
     if language is None:
-        if all(_Looks.of(text).tokenised for text in references) and not any(
-            _Looks.of(text).tokenised is False for text in outputs
+        if all(_TextForm.of(text).tokenised for text in references) and not any(
+            _TextForm.of(text).tokenised is False for text in outputs
         ):
             return Tokeniser("none", "the text looks tokenised")
         language, why = _language_of(references[0]), "the text looks raw"
@@ -99,7 +100,7 @@ def tokeniser_of(
 
 
 def _language_of(corpus: Corpus) -> str:
-    """A language that is written in the script of a text, if that script has a tokeniser of its own."""
+    """Return a language of the script of a text, if that script has its own tokeniser, else an empty string."""
     text = corpus.text().decode()
     letters = sum(character.isalpha() for character in text)
     shares = {language: len(script.findall(text)) / max(letters, 1) for language, script in _SCRIPTS.items()}
@@ -108,7 +109,7 @@ def _language_of(corpus: Corpus) -> str:
 
 @dataclass(frozen=True)
 class ChosenMetrics:
-    """Metrics by what people call them, and a note for each whose tokeniser was chosen by the text."""
+    """Metrics by their texts, and a note for each metric whose tokeniser was chosen by the form of the text."""
 
     metrics: dict[str, Metric]
     notes: dict[str, str]
@@ -122,7 +123,7 @@ def metrics_for(
     tokenise: Tokenisation | None = None,
     language: str | None = None,
 ) -> ChosenMetrics:
-    """Read metrics for text as people hand it in: where neither they nor `tokenise` say how to tokenise, the text does.
+    """Parse metrics; where neither they nor `tokenise` name a tokeniser, the form of the text decides.
 
     >>> metrics_for(["bleu", "chrf"], [Corpus.from_lines(["A cat sat."])]).notes
     {'bleu': 'tok:13a because the text looks raw'}
@@ -135,7 +136,7 @@ def metrics_for(
 
 
 def mismatch(translations: Corpus, references: Corpus) -> str | None:
-    """Say if two texts that are to be compared look as if they had been prepared differently; None if not.
+    """Return a warning if two texts look differently prepared, or None.
 
     >>> raw = Corpus.from_lines(["The cat, the dog, and a bird sat on the mat." for _ in range(9)])
     >>> words = Corpus.from_lines(["the cat , the dog , and a bird sat on the mat ." for _ in range(9)])
@@ -144,7 +145,7 @@ def mismatch(translations: Corpus, references: Corpus) -> str | None:
     >>> mismatch(words, words) is None
     True
     """
-    ours, theirs = _Looks.of(translations), _Looks.of(references)
+    ours, theirs = _TextForm.of(translations), _TextForm.of(references)
     found: dict[str, list[str]] = {"translations": [], "references": []}
     for one, other, what in (
         (ours.tokenised, theirs.tokenised, "tokenised"),

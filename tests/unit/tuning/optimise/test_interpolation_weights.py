@@ -4,21 +4,21 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies
 
-from dragoman.tuning.optimise.shares import (
+from dragoman.tuning.optimise.interpolation_weights import (
     FARTHEST,
     FLOOR,
     bounds_of,
     coordinates,
     dirichlet,
-    from_shares,
-    shares_of,
-    to_shares,
+    from_coordinates,
+    interpolation_weights,
+    to_coordinates,
 )
 
 
 @given(strategies.lists(strategies.floats(-1e6, 1e6), min_size=2, max_size=8))
 def test_shares_are_on_the_simplex_and_above_the_floor_whatever_the_coordinates(theta):
-    shares = shares_of(np.array(theta))
+    shares = interpolation_weights(np.array(theta))
     assert shares.sum() == pytest.approx(1, abs=1e-9)
     assert shares.min() >= FLOOR - 1e-15
 
@@ -26,15 +26,15 @@ def test_shares_are_on_the_simplex_and_above_the_floor_whatever_the_coordinates(
 @given(strategies.lists(strategies.floats(0.05, 1), min_size=2, max_size=8))
 def test_coordinates_of_shares_give_them_back(values):
     shares = np.array(values) / np.sum(values)
-    np.testing.assert_allclose(shares_of(coordinates(shares)), np.maximum(shares, 0.0), atol=0.02)
+    np.testing.assert_allclose(interpolation_weights(coordinates(shares)), np.maximum(shares, 0.0), atol=0.02)
     assert coordinates(np.array([1.0, 0.0])).max() < 5
 
 
 def test_only_shares_have_coordinates_and_bounds():
     vector, groups = np.array([3.0, 0.2, -1.0, 0.8]), [np.array([1, 3])]
-    place = from_shares(vector, groups)
+    place = to_coordinates(vector, groups)
     assert place[[0, 2]].tolist() == [3, -1]
-    np.testing.assert_allclose(to_shares(place, groups), vector, atol=1e-12)
+    np.testing.assert_allclose(from_coordinates(place, groups), vector, atol=1e-12)
     assert bounds_of(4, groups).tolist() == [[-np.inf, np.inf], [-FARTHEST, FARTHEST]] * 2
 
 

@@ -1,4 +1,4 @@
-"""What minimum risk training keeps of samples: their features, statistics and scores, and how often each was drawn."""
+"""Statistics of samples for minimum risk training: features, metric statistics, scores, and counts."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class SampleStatistics:
     """The samples of U units: distinct ones of unit `u` are rows `bounds[u]` to `bounds[u + 1]`.
 
-    A unit is a sentence, or if the model has features of documents, a document, whose sentences were sampled together.
+    A unit is a sentence, or if the model has document features, a document, whose sentences were sampled together.
     Row `r` was drawn `counts[r]` times, has the model score `scores[r]`, `features.row(r)` and `statistics[r]`.
     """
 
@@ -43,10 +43,10 @@ class Drawn:
         weights: Weights,
         *,
         runtime: Runtime = Runtime(),
-    ) -> Drawn:
-        """Keep what is needed of samples of the given sentences, under `weights`.
+    ) -> SampleStatistics:
+        """Compute the statistics of samples of the given sentences, under `weights`.
 
-        Samples of models with features of documents need a trace: it says what was sampled at the same time.
+        Samples of models with document features need a trace, which tells what was sampled at the same time.
         """
         owners = np.repeat(sentences, np.diff(samples.sentences))
         statistics = scorer.statistics(Corpus(samples.vocab, samples.hypotheses), owners, runtime=runtime)
@@ -59,7 +59,7 @@ class Drawn:
 
     @property
     def totals(self) -> NDArray[np.int64]:
-        """How many samples each unit has."""
+        """The number of samples of each unit."""
         return np.add.reduceat(self.counts, self.bounds[:-1])
 
     @property
@@ -69,32 +69,34 @@ class Drawn:
 
     @property
     def probabilities(self) -> Vector:
-        """The share of its unit's samples that each row has."""
+        """The relative frequency of each row among the samples of its unit."""
         return np.asarray(self.counts / self.totals[self.owners])
 
     def deviations(self, values: Vector) -> Vector:
-        """By how much each row's value differs from its unit's mean."""
+        """Return the difference of each row's value from its unit's mean."""
         means = np.add.reduceat(self.probabilities * values, self.bounds[:-1])
         return np.asarray(values - means[self.owners])
 
     def covariance_shares(self, values: Vector) -> Vector:
-        """What each row's features must be multiplied by, so that the sum is the covariance with the values.
+        """Return factors of each row's features with which their sum is the covariance with the values.
 
-        Summed over units; without bias if samples are independent, N - 1 of N of them being free.
+        Summed over units; unbiased if samples are independent, with N - 1 degrees of freedom for N samples.
         """
         totals = self.totals
         free = totals / np.maximum(totals - 1, 1)
         return np.asarray(self.probabilities * self.deviations(values) * free[self.owners])
 
     def weighted_features(self, names: Sequence[str], shares: Vector) -> Vector:
-        """The sum of all rows' features, each row times its share, as a vector in the order of names."""
+        """Return the sum of all rows' features, each row times its factor, as a vector in the order of names."""
         rows = self.features.restricted(names)
         values = rows.values * np.repeat(shares, np.diff(rows.offsets))
         return np.bincount(rows.ids, values, minlength=len(names)).astype(np.float64)
 
 
-def _of_documents(single: Drawn, samples: Samples, documents: DocumentTrace, weights: Weights) -> Drawn:
-    """Documents as units: each sample is the sum of what its sentences were then, and the document's own features."""
+def _of_documents(
+    single: SampleStatistics, samples: Samples, documents: DocumentTrace, weights: Weights
+) -> SampleStatistics:
+    """Return documents as units: a sample is the sum of its sentences at one time, plus the document's own features."""
     assert samples.trace is not None
     chains, length = samples.trace.shape[1:]
     rows = (samples.trace + samples.sentences[:-1, None, None]).reshape(len(samples), -1)
@@ -105,7 +107,7 @@ def _of_documents(single: Drawn, samples: Samples, documents: DocumentTrace, wei
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     values = documents.values.reshape(len(pairs) * chains * length, -1)
     own = FeatureRows.from_dense(documents.names, values)
-    return Drawn(
+    return SampleStatistics(
         bounds=np.arange(len(pairs) + 1) * (chains * length),
         counts=np.ones(len(sizes), np.int64),
         scores=np.add.reduceat(single.scores[groups], offsets[:-1]) + own.dot(weights),

@@ -3,8 +3,8 @@
 import pytest
 
 from dragoman.core.corpus import Corpus
-from dragoman.metrics.looks import metrics_for, tokeniser_of
-from dragoman.metrics.preparation import is_installed
+from dragoman.metrics.references import is_installed
+from dragoman.metrics.tokeniser_choice import metrics_for, tokeniser_of
 from oracles.scored_text import OUTPUTS, REFERENCES
 
 JAPANESE = ["猫がマットの上に座った。", "今日はとてもいい天気ですね。"] * 20
