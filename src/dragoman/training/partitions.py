@@ -21,7 +21,6 @@ from dragoman.core.corpus import Bitext
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.progress import ShareDone, ShareHere, within
-from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime, Work
 from dragoman.core.spill import BUCKETS, BucketsOf, Kept, Runs
 from dragoman.core.store import Arrays, let_go
@@ -288,22 +287,3 @@ def scored_parts(work: PartWork, runs: Runs, *, runtime: Runtime = Runtime()) ->
 def _check_left(pairs: int, kind: Kind) -> None:
     if not pairs:
         raise UsageError(f"pruning left no {kind.pair}; prune less")
-
-
-_RAGGED = ("sources", "targets")
-_COLUMNS = ("source_ids", "target_ids", "joint", "backward_weights", "forward_weights")
-
-
-def counted_arrays(counted: Any) -> Arrays:
-    """The columns that counted phrase pairs and rules have in common, as arrays that can be kept."""
-    arrays: Arrays = {name: getattr(counted, name) for name in _COLUMNS}
-    for name in _RAGGED:
-        rows: Ragged[np.int32] = getattr(counted, name)
-        arrays |= {name: rows.values, f"{name}.offsets": rows.offsets}
-    return arrays
-
-
-def counted_columns(arrays: Arrays) -> dict[str, Any]:
-    """The same columns, of arrays that were kept."""
-    columns: dict[str, Any] = {name: arrays[name] for name in _COLUMNS}
-    return columns | {name: Ragged(arrays[name], arrays[f"{name}.offsets"]) for name in _RAGGED}  # type: ignore[arg-type]

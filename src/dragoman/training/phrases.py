@@ -23,7 +23,6 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.spill import BUCKETS
 from dragoman.core.store import Arrays
 from dragoman.core.workspace import Workspace
-from dragoman.training import prune
 from dragoman.training.align.base import Method as Symmetrisation
 from dragoman.training.extract import PhraseInstances, extract_spans, score_reordering
 from dragoman.training.lexical import check_links, lexical_tables
@@ -33,33 +32,24 @@ from dragoman.training.partitions import (
     Kind,
     Parts,
     PartWork,
-    counted_arrays,
-    counted_columns,
     instance_runs,
     scored_parts,
 )
+from dragoman.training.prune import least_significance, negative_log_p, prune_pairs
 from dragoman.training.score import (
     ChosenLinks,
-    CountedPairs,
+    CountedPhrases,
     PairCounts,
     WeightedText,
     check_smoothing,
-    count_histogram,
     count_pairs,
+    marginals,
+    pair_totals,
     score_pairs,
 )
 
 
-def own_marginals(counted: CountedPairs) -> Arrays:
-    """For each target phrase how often it occurs, and in how many pairs, as a partition knows it."""
-    number = len(counted.targets)
-    return {
-        "total": np.bincount(counted.target_ids, counted.joint, number).astype(np.int64),
-        "distinct": np.bincount(counted.target_ids, minlength=number),
-    }
-
-
-def questions_of(counted: CountedPairs, instances: Arrays) -> tuple[Arrays, NDArray[np.int64]]:
+def questions_of(counted: CountedPhrases, instances: Arrays) -> tuple[Arrays, NDArray[np.int64]]:
     """What a partition says and asks of its target phrases, and the numbers of the first instances of its sources."""
     pair_of_instance, number = counted.pair_of_instance, instances["number"]
     sources = _first_of(counted.source_ids[pair_of_instance], len(counted.sources))
@@ -69,7 +59,7 @@ def questions_of(counted: CountedPairs, instances: Arrays) -> tuple[Arrays, NDAr
         "sentence": instances["sentence"][some],
         "begin": instances["target_begin"][some],
         "length": instances["target_length"][some],
-        **own_marginals(counted),
+        **_target_marginals(counted),
         "first": number[some],
     }
     return questions, np.asarray(number[sources], np.int64)
@@ -113,6 +103,10 @@ def _first_of(ids: NDArray[np.int32], size: int) -> NDArray[np.int64]:
     return first
 
 
+def _target_marginals(counted: CountedPhrases) -> Arrays:
+    return {**marginals(counted.target_ids, counted.joint, len(counted.targets))}
+
+
 def _sums(ids: NDArray[np.int32], values: NDArray[Any], size: int) -> NDArray[np.int64]:
     return np.bincount(ids, values, size).astype(np.int64)
 
@@ -152,7 +146,7 @@ class PhraseModel(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.prune_significance is not None:
-            prune.significance_threshold(self.prune_significance)
+            least_significance(self.prune_significance)
 
 
 def phrase_pairs(bitext: Bitext, links: Links, options: PhraseModel, *, runtime: Runtime = Runtime()) -> PhrasePairs:
@@ -221,20 +215,20 @@ class PhraseWork(PartWork):
         columns: dict[str, Any] = {field.name: rows[field.name] for field in fields(PhraseInstances)}
         instances = PhraseInstances(**columns)
         counted = count_pairs(instances, self.text, runtime=runtime)
-        arrays = counted_arrays(counted)
+        arrays = counted.arrays()
         arrays |= {f"chosen.{name}": column for name, column in counted.chosen._asdict().items()}
         if self.options.reordering:
             with runtime.stage("scoring reordering"):
                 arrays["reordering"] = score_reordering(instances, counted.pair_of_instance, len(counted))
         if alone:
-            return arrays, own_marginals(counted)
+            return arrays, _target_marginals(counted)
         questions, arrays["source_first"] = questions_of(counted, rows)
         return arrays, questions
 
     def totals(self, arrays: Arrays) -> NDArray[np.int64]:
         """How many pairs occur how often, and how many there are."""
         joint: NDArray[Any] = arrays["joint"]
-        return np.append(count_histogram(joint), len(joint))
+        return pair_totals(joint)
 
     @property
     def counting_only(self) -> tuple[NDArray[Any], ...]:
@@ -255,45 +249,24 @@ class PhraseWork(PartWork):
         self, arrays: Arrays, answers: Arrays, totals: NDArray[np.int64], *, runtime: Runtime = Runtime()
     ) -> PhrasePairs:
         """Score and prune the pairs of a partition."""
-        options, counted = self.options, _counted_again(arrays)
-        counts = _pair_counts(counted, answers, totals)
+        options, targets = self.options, dict[str, Any](answers)
+        chosen: dict[str, Any] = {name: arrays[f"chosen.{name}"] for name in ChosenLinks._fields}
+        counted = CountedPhrases.from_arrays(arrays, ChosenLinks(**chosen))
+        counts = PairCounts.of(counted.source_ids, counted.target_ids, counted.joint, targets, totals)
         pairs, rows = score_pairs(counted, counts, self.text, smoothing=options.smoothing, runtime=runtime)
         if options.reordering:
             pairs = replace(pairs, reordering={"lr": arrays["reordering"][rows]})  # type: ignore[dict-item]
-        if options.prune_score:
-            pairs = prune.minimum_score(pairs, "fwd", options.prune_score)
-        if options.prune_significance is not None:
-            threshold = prune.significance_threshold(options.prune_significance)
-            pairs = prune.significance(pairs, self.text.bitext, threshold, runtime=runtime)
-        if options.prune_limit:
-            pairs = prune.table_limit(pairs, options.prune_limit)
-        return pairs
+
+        def log_p(rows: NDArray[np.intp]) -> NDArray[np.float64]:
+            return negative_log_p(pairs.take(rows), self.text.bitext, runtime=runtime)
+
+        return prune_pairs(pairs, options, len(self.text.bitext), log_p)
 
     def final(self, pairs: PhrasePairs, part: CountedPart) -> Arrays:
         """What the merge needs of a partition."""
         if self.as_grammars:
             return super().final(pairs, part)
         return _final_arrays(pairs, part.arrays["source_first"], part.answers["first"])
-
-
-def _counted_again(arrays: Arrays) -> CountedPairs:
-    chosen: dict[str, Any] = {name: arrays[f"chosen.{name}"] for name in ChosenLinks._fields}
-    none = np.empty(0, np.int32)
-    return CountedPairs(**counted_columns(arrays), chosen=ChosenLinks(**chosen), pair_of_instance=none)
-
-
-def _pair_counts(counted: CountedPairs, answers: dict[str, Any], totals: NDArray[np.int64]) -> PairCounts:
-    """The counts of pairs, given what their targets count in all partitions."""
-    sources, targets, joint = counted.source_ids, counted.target_ids, counted.joint
-    return PairCounts(
-        joint,
-        np.bincount(sources, joint).astype(np.int64)[sources],
-        answers["total"][targets],
-        np.bincount(sources)[sources],
-        answers["distinct"][targets],
-        totals[:-1],
-        int(totals[-1]),
-    )
 
 
 def _final_arrays(pairs: PhrasePairs, source_first: NDArray[Any], target_first: NDArray[Any]) -> Arrays:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.corpus import Bitext, Corpus, Links, aligned_rows, links_before
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
+from dragoman.core.phrases import PhrasePairs
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.spill import mapped_arrays
 from dragoman.core.workspace import Workspace
+from dragoman.model.counted_pairs import CountedPairs, InstanceGroups, NumberedSides
 from dragoman.training.extract import PhraseInstances, Spans
 from dragoman.training.lexical import LexicalTables, check_links, word_weights
 
@@ -46,26 +47,45 @@ class PairCounts:
     total: int
 
     @classmethod
-    def of(cls, source_ids: NDArray[np.int32], target_ids: NDArray[np.int32], joint: NDArray[np.int64]) -> PairCounts:
-        """Sum up the marginals of distinct pairs."""
+    def of(
+        cls,
+        source_ids: NDArray[np.int32],
+        target_ids: NDArray[np.int32],
+        joint: NDArray[np.int64],
+        targets: Mapping[str, NDArray[np.int64]] | None = None,
+        totals: NDArray[np.int64] | None = None,
+    ) -> PairCounts:
+        """Sum up the marginals of distinct pairs.
+
+        If they are only some of the pairs of a text, `targets` are the `marginals` of target phrases in the whole text,
+        and `totals` the sum of the `pair_totals` of its parts.
+        """
+        source = marginals(source_ids, joint)
+        target = marginals(target_ids, joint) if targets is None else targets
+        totals = pair_totals(joint) if totals is None else totals
         return cls(
             joint,
-            np.bincount(source_ids, joint).astype(np.int64)[source_ids],
-            np.bincount(target_ids, joint).astype(np.int64)[target_ids],
-            np.bincount(source_ids)[source_ids],
-            np.bincount(target_ids)[target_ids],
-            count_histogram(joint),
-            len(joint),
+            source["total"][source_ids],
+            target["total"][target_ids],
+            source["distinct"][source_ids],
+            target["distinct"][target_ids],
+            totals[:-1],
+            int(totals[-1]),
         )
 
     def __len__(self) -> int:
         return len(self.joint)
 
 
-def count_histogram(joint: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many pairs occurred c times, for the counts c that smoothing asks for."""
+def marginals(ids: NDArray[np.int32], joint: NDArray[np.int64], size: int = 0) -> dict[str, NDArray[np.int64]]:
+    """Count each phrase of one side: its occurrences (`total`) and the distinct pairs that have it (`distinct`)."""
+    return {"total": np.bincount(ids, joint, size).astype(np.int64), "distinct": np.bincount(ids, minlength=size)}
+
+
+def pair_totals(joint: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many pairs occurred c times, for the counts c that smoothing needs, and the number of all pairs."""
     few = joint[joint <= _HIGHEST_DISCOUNTED + 1]
-    return np.bincount(few, minlength=_HIGHEST_DISCOUNTED + 2)
+    return np.append(np.bincount(few, minlength=_HIGHEST_DISCOUNTED + 2), len(joint))
 
 
 def relative_frequency(counts: PairCounts, *, runtime: Runtime = Runtime()) -> Probabilities:
@@ -180,25 +200,7 @@ class ChosenLinks(NamedTuple):
         return kernels.PhrasePlaces(**self._asdict())
 
 
-@dataclass(frozen=True, eq=False)
-class CountedPairs:
-    """The distinct phrase pairs of some instances, sorted by source and target, with all that needs the instances.
-
-    Phrases are numbered in order of first occurrence. `joint` is how often each pair occurs.
-    """
-
-    sources: Ragged[np.int32]
-    targets: Ragged[np.int32]
-    source_ids: NDArray[np.int32]
-    target_ids: NDArray[np.int32]
-    joint: NDArray[np.int64]
-    backward_weights: NDArray[np.float64]
-    forward_weights: NDArray[np.float64]
-    chosen: ChosenLinks
-    pair_of_instance: NDArray[np.int32]
-
-    def __len__(self) -> int:
-        return len(self.joint)
+CountedPhrases = CountedPairs[ChosenLinks]
 
 
 def score_phrases(
@@ -239,34 +241,30 @@ def check_smoothing(smoothing: str) -> None:
         raise UsageError(f"no smoothing is called '{smoothing}'; there are {', '.join(SMOOTHINGS)}")
 
 
-def count_pairs(instances: PhraseInstances, text: WeightedText, *, runtime: Runtime = Runtime()) -> CountedPairs:
-    """Bring the instances of each pair together, and choose its links."""
+def count_pairs(instances: PhraseInstances, text: WeightedText, *, runtime: Runtime = Runtime()) -> CountedPhrases:
+    """Count the instances of each pair, and choose its word alignment."""
     source, target = text.bitext.source, text.bitext.target
     with runtime.stage("numbering source phrases") as share:
-        source_ids, sources = _number(source, instances.source_spans, share, runtime)
+        sources = _number(source, instances.source_spans, share, runtime)
     with runtime.stage("numbering target phrases") as share:
-        target_ids, targets = _number(target, instances.target_spans, share, runtime)
+        targets = _number(target, instances.target_spans, share, runtime)
     with runtime.stage("collecting phrase pairs") as share:
-        order, offsets = kernels.group_pairs(source_ids, target_ids, len(sources), runtime.threads, share)
-        some = order[offsets[:-1]]
-        pair_sources, pair_targets, joint = source_ids[some], target_ids[some], np.diff(offsets)
-        del source_ids, target_ids, some
-        pair_of_instance = np.empty(len(instances), np.int32)
-        pair_of_instance[order] = np.repeat(np.arange(len(joint), dtype=np.int32), joint)
+        groups = InstanceGroups.of(sources, targets, share, runtime)
+        phrases = sources[1], targets[1]
+        del sources, targets
+        pair_of_instance = groups.pair_of_instance()
     place = ChosenLinks(*instances.source_spans, instances.target_begin)
     with runtime.stage("choosing alignments") as share:
         forward, backward = kernels.choose_alignments(
-            order, offsets, place.for_kernels(), text.for_kernels(), runtime.threads, share
+            groups.order, groups.offsets, place.for_kernels(), text.for_kernels(), runtime.threads, share
         )
-        del order
         source_side = text.source_weights, source.sentences.offsets, *instances.source_spans
         target_side = text.target_weights, target.sentences.offsets, *instances.target_spans
-        return CountedPairs(
-            sources,
-            targets,
-            pair_sources,
-            pair_targets,
-            joint,
+        return CountedPhrases(
+            *phrases,
+            groups.source_ids,
+            groups.target_ids,
+            np.diff(groups.offsets),
             kernels.span_products(*source_side, backward),
             kernels.span_products(*target_side, forward),
             ChosenLinks(*(column[forward] for column in place)),  # type: ignore[arg-type]
@@ -275,50 +273,28 @@ def count_pairs(instances: PhraseInstances, text: WeightedText, *, runtime: Runt
 
 
 def score_pairs(
-    counted: CountedPairs,
+    counted: CountedPhrases,
     counts: PairCounts,
     text: WeightedText,
     *,
     smoothing: Smoothing = "none",
     runtime: Runtime = Runtime(),
 ) -> tuple[PhrasePairs, NDArray[np.int64]]:
-    """Score counted pairs and put them in order; returns also the rows in `counted` that they come from."""
-    source, target = text.bitext.source, text.bitext.target
-    with runtime.stage("scoring phrase pairs") as share:
+    """Score counted pairs and sort them; return also the rows of `counted` that they come from."""
+    with runtime.stage("scoring phrase pairs"):
         bwd, fwd = SMOOTHINGS[smoothing](counts, runtime=runtime)
         columns = [bwd, counted.backward_weights, fwd, counted.forward_weights]
         scores = np.stack(columns, axis=1, dtype=np.float32, casting="same_kind")
         del columns, bwd, fwd
     with runtime.stage("sorting phrase pairs") as share:
-        rows = kernels.order_pairs(
-            np.searchsorted(counted.source_ids, np.arange(len(counted.sources) + 1, dtype=np.int32)),
-            counted.target_ids,
-            counted.targets.values,
-            counted.targets.offsets,
-            scores[:, 2].copy(),
-            scores[:, 0].copy(),
-            runtime.threads,
-            share,
-        )
-        inner = kernels.inner_links(rows.astype(np.uint32), counted.chosen.for_kernels(), text.for_kernels())
-        pairs = PhrasePairs(
-            source.vocab,
-            target.vocab,
-            counted.sources,
-            counted.targets,
-            counted.source_ids,
-            counted.target_ids[rows],
-            scores[rows],
-            PHRASE_SCORES,
-            Ragged(*inner),
-            np.stack([counts.target, counts.source, counts.joint], axis=1)[rows].astype(np.float32),
-        )
-    return pairs, rows
+        rows = counted.best_first(scores, share, runtime)
+        links = kernels.inner_links(rows.astype(np.uint32), counted.chosen.for_kernels(), text.for_kernels())
+        occurrences = np.stack([counts.target, counts.source, counts.joint], axis=1).astype(np.float32)
+        vocabs = text.bitext.source.vocab, text.bitext.target.vocab
+        return counted.table(vocabs, rows, scores, occurrences, Ragged(*links)), rows
 
 
-def _number(
-    corpus: Corpus, spans: Spans, share: ShareDone, runtime: Runtime
-) -> tuple[NDArray[np.int32], Ragged[np.int32]]:
+def _number(corpus: Corpus, spans: Spans, share: ShareDone, runtime: Runtime) -> NumberedSides:
     """Number the distinct phrases of one side: the id of each instance, and the phrases."""
     text = corpus.sentences
     ids, words, offsets = kernels.number_spans(text.values, text.offsets, *spans, runtime.threads, share)

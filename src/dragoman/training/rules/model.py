@@ -43,9 +43,9 @@ from dragoman.model.rule_scores import (
     score_counted,
     sums,
 )
-from dragoman.training import prune
 from dragoman.training.lexical import lexical_tables, word_weights
-from dragoman.training.partitions import Kind, Parts, PartWork, counted_arrays, counted_columns, scored_parts
+from dragoman.training.partitions import Kind, Parts, PartWork, scored_parts
+from dragoman.training.prune import least_significance, prune_pairs
 from dragoman.training.rules.extract import RULES, aligned_text, instances_of, rule_runs, side_buckets
 
 
@@ -58,7 +58,7 @@ class SentenceCounts(NamedTuple):
     @classmethod
     def of(cls, counted: CountedRules, sentence: NDArray[np.int32]) -> SentenceCounts:
         """Count; `sentence` is that of each instance."""
-        rule = counted.rule_of_instance
+        rule = counted.pair_of_instance
         return cls(
             sentences_with(rule, sentence), sentences_with(counted.source_ids[rule], sentence)[counted.source_ids]
         )
@@ -67,7 +67,7 @@ class SentenceCounts(NamedTuple):
 def target_sentences(counted: CountedRules, sentence: NDArray[np.int32]) -> NDArray[np.int64]:
     """In how many sentence pairs each target side is, if the instances are all that there are."""
     same = kernels.unpaired_sides(counted.targets.values, counted.targets.offsets)
-    return sentences_with(same[counted.target_ids[counted.rule_of_instance]], sentence, len(same))[same]
+    return sentences_with(same[counted.target_ids[counted.pair_of_instance]], sentence, len(same))[same]
 
 
 def negative_log_p(
@@ -95,7 +95,7 @@ def own_counts(counted: CountedRules, instances: RuleInstances, *, sentences: bo
 def questions_of(counted: CountedRules, instances: RuleInstances, *, sentences: bool) -> Arrays:
     """What a partition asks, and says, of its target sides; with `sentences` once for each that has them."""
     if sentences:
-        sides = counted.target_ids[counted.rule_of_instance]
+        sides = counted.target_ids[counted.pair_of_instance]
         _, some = np.unique(sides.astype(np.int64) << 32 | instances.sentence, return_index=True)
         sides, places = sides[some], instances.take(some)
     else:
@@ -143,7 +143,7 @@ class RuleModel(RuleExtraction):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.prune_significance is not None:
-            prune.significance_threshold(self.prune_significance)
+            least_significance(self.prune_significance)
 
     @property
     def prunes(self) -> bool:
@@ -215,7 +215,7 @@ class RuleWork(PartWork):
         """Count rules and, if they are tested, the sentence pairs that they are in."""
         instances = instances_of(rows)
         counted = count_instances(instances, self.text, self.weights, runtime=runtime)
-        arrays = counted_arrays(counted) | vars(counted.chosen)
+        arrays = counted.arrays() | vars(counted.chosen)
         if self.tests:
             arrays |= SentenceCounts.of(counted, instances.sentence)._asdict()
         return arrays, (own_counts if alone else questions_of)(counted, instances, sentences=self.tests)
@@ -237,22 +237,20 @@ class RuleWork(PartWork):
         self, arrays: Arrays, answers: Arrays, totals: NDArray[np.int64], *, runtime: Runtime = Runtime()
     ) -> PhrasePairs:
         """Score and prune the rules of a partition."""
-        options, known, asked = self.options, dict[str, Any](arrays), dict[str, Any](answers)
-        none = np.empty(0, np.int32)
-        counted = CountedRules(**counted_columns(arrays), chosen=instances_of(arrays), rule_of_instance=none)
-        pairs, rows = score_counted(counted, asked["total"], self.text, self.vocabs, runtime=runtime)
-        if options.prune_significance is not None:
-            threshold, number = prune.significance_threshold(options.prune_significance), len(self.text.source)
-            sentences, target = SentenceCounts(known["rule"], known["source"]), asked["sentences"][counted.target_ids]
-            found = negative_log_p(sentences, target, number, runtime=runtime)
-            pairs = pairs.take(np.flatnonzero(found[rows] >= prune.least_significance(threshold, number)))
-        if options.min_count and pairs.counts is not None:
-            pairs = pairs.take(np.flatnonzero(pairs.counts[:, 2] >= options.min_count))
-        if options.prune_score:
-            pairs = prune.minimum_score(pairs, "fwd", options.prune_score)
-        if options.prune_limit:
-            pairs = prune.table_limit(pairs, options.prune_limit)
-        return pairs
+        known, target = dict[str, Any](arrays), dict[str, Any](answers)
+        counted = CountedRules.from_arrays(arrays, instances_of(arrays))
+        pairs, order = score_counted(counted, target["total"], self.text, self.vocabs, runtime=runtime)
+        if self.options.min_count and pairs.counts is not None:
+            often = np.flatnonzero(pairs.counts[:, 2] >= self.options.min_count)
+            pairs, order = pairs.take(often), order[often]
+
+        def log_p(rows: NDArray[np.intp]) -> NDArray[np.float64]:
+            at = order[rows]
+            sentences = SentenceCounts(known["rule"][at], known["source"][at])
+            of_target = target["sentences"][counted.target_ids[at]]
+            return negative_log_p(sentences, of_target, len(self.text.source), runtime=runtime)
+
+        return prune_pairs(pairs, self.options, len(self.text.source), log_p)
 
 
 def corpus_grammar(
