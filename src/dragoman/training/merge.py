@@ -7,16 +7,17 @@ order of their nodes. So a level is a merge of lists that rise, straight into th
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError
-from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES
+from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES, PhrasePairs
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.slot_table import SlotTable
@@ -36,29 +37,35 @@ _FINER = 16
 #: Of the time of a merge.
 _SHARE_OF_TARGETS = 0.2
 
-#: Ids of phrases have 31 bits.
+#: Ids of phrases, and nodes of a trie, have 31 bits.
 _MOST = (1 << 31) - 1
 
 _BITS = np.array([bin(byte).count("1") for byte in range(256)], np.uint8)
 
 
-def merged_table(found: Parts, workspace: Workspace, share: ShareDone = lambda share: None) -> PhraseTable:
-    """Index phrase pairs, as `PhraseTable.from_pairs` does; if they are in parts, the table is mapped from disk."""
-    if found.whole is not None:
-        return PhraseTable.from_pairs(found.whole)
-    folder = workspace.folder / "table"
-    with workspace.writing():
-        write_table(found, workspace, folder, share)
-    return mapped_table(load_arrays(folder))
+Indexed = TypeVar("Indexed", PhraseTable, Grammar)
 
 
-def mapped_table(arrays: Arrays) -> PhraseTable:
-    """The table that was written."""
-    return PhraseTable.from_arrays(PHRASE_SCORES, arrays)
+@dataclass(frozen=True)
+class Index(Generic[Indexed]):
+    """The ways from pairs to a part of a model: those in memory directly, those in parts by a merge into files."""
+
+    from_pairs: Callable[[PhrasePairs], Indexed]
+    write: Callable[[Parts, Workspace, Path, ShareDone], None]
+    from_arrays: Callable[[Arrays], Indexed]
+
+    def build(self, found: Parts, workspace: Workspace, share: ShareDone = lambda share: None) -> Indexed:
+        """Index pairs; if they are in parts, the index is mapped from files of the workspace."""
+        if found.whole is not None:
+            return self.from_pairs(found.whole)
+        with workspace.writing():
+            folder = Path(tempfile.mkdtemp(prefix="index-", dir=workspace.folder))
+            self.write(found, workspace, folder, share)
+        return self.from_arrays(load_arrays(folder))
 
 
-def write_table(found: Parts, workspace: Workspace, folder: Path, share: ShareDone = lambda share: None) -> None:
-    """Merge the parts into the files of a table."""
+def _write_table(found: Parts, workspace: Workspace, folder: Path, share: ShareDone) -> None:
+    """Merge the parts of a phrase table into its files, and remove them."""
     used = _Marks(found.instances)
     for part in found.parts:
         used.add(part.load_one("target_first"))
@@ -156,8 +163,7 @@ class _Step:
         self._bounds = [part.rows("first_pair", a, b + 1) for part, a, b in places]
         self._order = np.argsort(np.concatenate([part.rows("source_first", a, b) for part, a, b in places]))
         sizes = np.concatenate([np.diff(bounds) for bounds in self._bounds])
-        pairs = Ragged(np.arange(sizes.sum()), np.concatenate([[0], np.cumsum(sizes)]))
-        self._rows = pairs.take(self._order).values
+        self._rows = _rows_of(sizes, self._order)
         self.sizes = sizes[self._order]
 
     def sources(self) -> Ragged[Any]:
@@ -210,36 +216,8 @@ class _Marks:
 #: What the work on a node with its rules takes, in bytes.
 _NODE = 1000
 
-#: Nodes of a trie have 31 bits.
 
-
-def merged_grammar(
-    found: Parts,
-    workspace: Workspace,
-    hole_counts: NDArray[np.float64] | None = None,
-    share: ShareDone = lambda share: None,
-) -> Grammar:
-    """Index rules, as `Grammar.from_pairs` does; if they are in parts, the grammar is mapped from disk."""
-    if found.whole is not None:
-        return Grammar.from_pairs(found.whole, hole_counts)
-    with workspace.writing():
-        folder = Path(tempfile.mkdtemp(prefix="grammar-", dir=workspace.folder))
-        write_grammar(found.parts, workspace, folder, hole_counts, share)
-    return mapped_grammar(load_arrays(folder))
-
-
-def mapped_grammar(arrays: Arrays) -> Grammar:
-    """The grammar that was written."""
-    return Grammar.restored({"scores": list(PHRASE_SCORES)}, arrays)
-
-
-def write_grammar(
-    parts: Sequence[Kept],
-    workspace: Workspace,
-    folder: Path,
-    hole_counts: NDArray[np.float64] | None = None,
-    share: ShareDone = lambda share: None,
-) -> None:
+def _write_grammar(parts: Sequence[Kept], workspace: Workspace, folder: Path, share: ShareDone) -> None:
     """Merge grammars into the files of one, and remove them."""
     tries = [_Trie(part) for part in parts]
     nodes, rules = _Nodes(folder), _Rules(folder)
@@ -264,14 +242,12 @@ def write_grammar(
         level += 1
     nodes.finish()
     rules.finish()
-    if hole_counts is not None:
-        save_arrays(folder, {"hole_counts": hole_counts})
     for part in parts:
         part.discard()
 
 
 def _rows_of(sizes: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The rules of nodes that have so many each, the nodes taken in some order."""
+    """Return the rows of groups with the given sizes, the groups taken in that order."""
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     return Ragged(np.arange(offsets[-1]), offsets).take(order).values
 
@@ -375,3 +351,23 @@ class _Rules:
             column.finish()
         for writer in self._rows.values():
             writer.finish()
+
+
+def table_index() -> Index[PhraseTable]:
+    """Return how phrase pairs are indexed as a phrase table."""
+    return Index(PhraseTable.from_pairs, _write_table, lambda arrays: PhraseTable.from_arrays(PHRASE_SCORES, arrays))
+
+
+def grammar_index(hole_counts: NDArray[np.float64] | None = None) -> Index[Grammar]:
+    """Return how rules are indexed as a grammar; `hole_counts` are its counts of reordered nonterminals."""
+
+    def write(found: Parts, workspace: Workspace, folder: Path, share: ShareDone) -> None:
+        _write_grammar(found.parts, workspace, folder, share)
+        if hole_counts is not None:
+            save_arrays(folder, {"hole_counts": hole_counts})
+
+    return Index(
+        lambda pairs: Grammar.from_pairs(pairs, hole_counts),
+        write,
+        lambda arrays: Grammar.restored({"scores": list(PHRASE_SCORES)}, arrays),
+    )

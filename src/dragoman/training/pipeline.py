@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dragoman.core.checkpoint import stage_key
 from dragoman.core.corpus import Bitext, Corpus, Links
@@ -33,14 +33,7 @@ from dragoman.training.align.auto import FAR, TOO_MANY, USUAL, Auto, share_of_lo
 from dragoman.training.align.base import Aligner, symmetrise
 from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
-from dragoman.training.merge import (
-    mapped_grammar,
-    mapped_table,
-    merged_grammar,
-    merged_table,
-    write_grammar,
-    write_table,
-)
+from dragoman.training.merge import Index, Indexed, grammar_index, table_index
 from dragoman.training.partitions import Parts
 from dragoman.training.phrases import PHRASES, PhraseModel, phrase_parts
 from dragoman.training.prepare import Cleaning, clean
@@ -152,7 +145,7 @@ def train(
 def _aligned(bitext: Bitext, aligner: Aligner, options: PhraseModel, runtime: Runtime) -> Links:
     """Align words in both directions, unless a training that was killed has done so."""
     key = stage_key(bitext, {"aligner": aligner.name, **aligner.to_dict(), "symmetrise": options.symmetrisation})
-    found = _made_before("links", key, "word alignment", runtime)
+    found = _made_before(_Stage("links", key, "word alignment"), runtime)
     if found is not None:
         return ragged_array(found, "links", "offsets", np.uint32, "links")
     directions = aligner.align(bitext, runtime=runtime)
@@ -167,60 +160,53 @@ def _aligned(bitext: Bitext, aligner: Aligner, options: PhraseModel, runtime: Ru
 
 
 def _phrase_table(bitext: Bitext, links: Links, options: PhraseModel, runtime: Runtime) -> PhraseTable:
-    """Make the phrase table; one that does not fit into memory may have been made by a training that was killed."""
     key = stage_key(bitext, options.to_dict(), [links.values, links.offsets])
-    made = _made_before("table", key, "phrase table", runtime)
-    if made is not None:
-        return mapped_table(made)
-    found, workspace = phrase_parts(bitext, links, options, runtime=runtime), runtime.workspace
-    with runtime.stage("indexing the phrase table") as share:
-        if runtime.checkpoint is None or found.whole is not None:
-            return merged_table(found, workspace, share)
-        return mapped_table(
-            runtime.checkpoint.made("table", key, lambda folder: write_table(found, workspace, folder, share))
-        )
+    extract = partial(phrase_parts, bitext, links, options, runtime=runtime)
+    return _indexed(_Stage("table", key, "phrase table"), extract, table_index(), runtime)
 
 
 def _rule_grammar(bitext: Bitext, links: Links, options: RuleModel, runtime: Runtime) -> Grammar:
     counts = reordered_nonterminals(bitext, links, options, runtime=runtime)
     key = stage_key(bitext, options.to_dict(), [links.values, links.offsets])
-    return _grammar("rules", key, lambda: rule_parts(bitext, links, options, runtime=runtime), counts, runtime)
+    extract = partial(rule_parts, bitext, links, options, runtime=runtime)
+    return _indexed(_Stage("rules", key, "rules"), extract, grammar_index(counts), runtime)
 
 
 def _phrase_grammar(bitext: Bitext, links: Links, options: PhraseModel, runtime: Runtime) -> Grammar:
-    """Phrases as a grammar, which has no scores of reordering."""
+    """Make a grammar of phrases, which has no scores of reordering."""
     options = replace(options, reordering=False)
-
-    def make() -> Parts:
-        return phrase_parts(bitext, links, options, as_grammars=True, runtime=runtime)
-
     key = stage_key(bitext, options.to_dict(), [links.values, links.offsets])
-    return _grammar("phrases", key, make, None, runtime)
+    extract = partial(phrase_parts, bitext, links, options, as_grammars=True, runtime=runtime)
+    return _indexed(_Stage("phrases", key, "phrases"), extract, grammar_index(), runtime)
 
 
-def _grammar(
-    stage: str, key: str, make: Callable[[], Parts], hole_counts: NDArray[np.float64] | None, runtime: Runtime
-) -> Grammar:
-    """Make a grammar; one that does not fit into memory may have been made by a training that was killed."""
-    made = _made_before(stage, key, stage, runtime)
+class _Stage(NamedTuple):
+    """A stage whose result a checkpoint keeps: its name there, the key of its input, and what users call the result."""
+
+    name: str
+    key: str
+    result: str
+
+
+def _indexed(stage: _Stage, extract: Callable[[], Parts], index: Index[Indexed], runtime: Runtime) -> Indexed:
+    """Extract and index pairs, unless a training that was killed did so and they did not fit into memory."""
+    made = _made_before(stage, runtime)
     if made is not None:
-        return mapped_grammar(made)
-    found, workspace = make(), runtime.workspace
-    with runtime.stage(f"indexing the {stage}") as share:
+        return index.from_arrays(made)
+    found, workspace = extract(), runtime.workspace
+    with runtime.stage(f"indexing the {stage.result}") as share:
         if runtime.checkpoint is None or found.whole is not None:
-            return merged_grammar(found, workspace, hole_counts, share)
-
-        def write(folder: Path) -> None:
-            write_grammar(found.parts, workspace, folder, hole_counts, share)
-
-        return mapped_grammar(runtime.checkpoint.made(stage, key, write))
+            return index.build(found, workspace, share)
+        return index.from_arrays(
+            runtime.checkpoint.made(stage.name, stage.key, lambda folder: index.write(found, workspace, folder, share))
+        )
 
 
-def _made_before(stage: str, key: str, what: str, runtime: Runtime) -> Arrays | None:
-    """What a training that was killed has made."""
-    made = None if runtime.checkpoint is None else runtime.checkpoint.found(stage, key, runtime.progress)
+def _made_before(stage: _Stage, runtime: Runtime) -> Arrays | None:
+    """Return what a training that was killed has made."""
+    made = None if runtime.checkpoint is None else runtime.checkpoint.found(stage.name, stage.key, runtime.progress)
     if made is not None:
-        runtime.note(f"going on with the {what} of a training that was killed")
+        runtime.note(f"going on with the {stage.result} of a training that was killed")
     return made
 
 

@@ -238,8 +238,9 @@ def test_whatever_takes_long_is_a_stage(toy, tmp_path, monkeypatch):
 
         monkeypatch.setattr(owner, name, call)
 
-    for name in ("symmetrise", "language_model_text", "merged_table"):
+    for name in ("symmetrise", "language_model_text"):
         watched(pipeline, name)
+    watched(pipeline.Index, "build")
     for name in ("lexical_tables", "score_reordering", "check_links"):
         watched(phrases, name)
     watched(preparation, "read_lines")
