@@ -158,7 +158,7 @@ def register(app: typer.Typer) -> None:
         training = corpus / "train.kjv", corpus / "train.web"
         text = prepare(*training, english, first=sentences, runtime=runtime)
         bitext, settings = text.bitext, text.settings
-        trained = train(bitext, settings=settings, casing=text.casing, runtime=runtime)
+        trained = train(text, runtime=runtime)
         with runtime.stage("writing the model"):
             trained.model.save(out / "model")
         texts = _held_out(out, corpus, settings.preparation(), min(1.0, len(bitext) / _ENOUGH))

@@ -36,7 +36,7 @@ from dragoman.normalisation.lexicon import Lexicon, stemmer
 from dragoman.normalisation.lists import Normalised
 from dragoman.normalisation.normaliser import Normaliser, suggestions
 from dragoman.normalisation.running_text import Cut, MarkupMode, RunningText
-from dragoman.normalisation.training import Learning, train_normaliser
+from dragoman.normalisation.training import Learning, NormaliserRecipe, train_normaliser
 
 Folder = Annotated[Path, typer.Option("--model", help="The folder of a normaliser.")]
 Tokens = Annotated[
@@ -103,10 +103,7 @@ def register(app: typer.Typer) -> None:
                 read_examples(examples, spelling, runtime=runtime),
                 tuning,
                 Lexicon.read(modern or [], spelling),
-                spelling=spelling,
-                characters=characters,
-                learning=learning,
-                seed=seed,
+                NormaliserRecipe(spelling, characters, learning, seed),
                 runtime=runtime,
             )
             with runtime.stage(f"writing {out}"):

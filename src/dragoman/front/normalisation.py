@@ -20,7 +20,7 @@ from dragoman.normalisation.lexicon import Lexicon
 from dragoman.normalisation.lists import Normalised
 from dragoman.normalisation.normaliser import Normaliser as Engine, Suggestion, suggestions
 from dragoman.normalisation.running_text import MarkupMode, RunningText, changed_text
-from dragoman.normalisation.training import Learning, train_normaliser
+from dragoman.normalisation.training import Learning, NormaliserRecipe, train_normaliser
 
 #: Examples: a file of them (historical form, tab, modern form), several, or pairs of forms.
 Pairs = File | Sequence[File] | Sequence[tuple[str, str]]
@@ -137,10 +137,7 @@ def normaliser(
         _examples(examples, spelling, runtime),
         None if dev is None else _examples(dev, spelling, runtime),
         Lexicon.read(files_of(modern), spelling),
-        spelling=spelling,
-        characters=CharacterModel.from_dict(characters),
-        learning=Learning.from_dict(learning),
-        seed=seed,
+        NormaliserRecipe(spelling, CharacterModel.from_dict(characters), Learning.from_dict(learning), seed),
         runtime=runtime,
     )
     found = Normaliser(engine, threads=threads)

@@ -25,8 +25,8 @@ from dragoman.search.limits import SearchLimits
 from dragoman.training.align import ALIGNERS
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
 from dragoman.training.phrases import PhraseModel
-from dragoman.training.pipeline import train
-from dragoman.training.prepare import Cleaning
+from dragoman.training.pipeline import TrainRecipe, train
+from dragoman.training.prepare import Cleaning, PreparedText
 from dragoman.tuning import TUNERS
 from dragoman.tuning.problems.evidence import Decoding
 from dragoman.tuning.runs.job import Job
@@ -89,15 +89,13 @@ def character_model(
         Corpus.from_lines(text.source(example.historical for example in examples.tokens)),
         Corpus.from_lines(text.target(example.modern for example in examples.tokens)),
     )
-    model = train(
-        bitext,
+    recipe = TrainRecipe(
         cleaning=Cleaning(max_length=2 * max(map(len, (side for pair in examples.tokens for side in pair))) + 4),
         aligner=ALIGNERS.get(options.aligner)(),
         phrase_model=PhraseModel(max_phrase_length=options.max_phrase_length, reordering=False),
         kneser_ney=KneserNey(order=options.lm_order),
-        settings=SETTINGS,
-        runtime=replace(runtime, progress=Calm()),
-    ).model
+    )
+    model = train(PreparedText(bitext, SETTINGS), recipe, runtime=replace(runtime, progress=Calm())).model
     models = {_EXAMPLES: model.language_models["lm"]} | ({} if words is None else {_WORDS: words})
     scores = {name: table.score_names for name, table in model.tables.items()}
     return replace(model, language_models=models, weights=initial_weights(scores, [], models))

@@ -56,22 +56,29 @@ class Learning(Options):
         return made
 
 
+@dataclass(frozen=True)
+class NormaliserRecipe:
+    """Options of each stage of training a normaliser, and the seed."""
+
+    spelling: Spelling = Spelling()
+    characters: CharacterModel = CharacterModel()
+    learning: Learning = Learning()
+    seed: int = 1
+
+
 def train_normaliser(
     examples: Examples,
     dev: Examples | None = None,
     lexicon: Lexicon = Lexicon(),
+    recipe: NormaliserRecipe = NormaliserRecipe(),
     *,
-    spelling: Spelling = Spelling(),
-    characters: CharacterModel = CharacterModel(),
-    learning: Learning = Learning(),
     words: LanguageModel | None = None,
-    seed: int = 1,
     runtime: Runtime = Runtime(),
 ) -> Normaliser:
-    """Train on examples; weights are tuned on `dev`, or where there is none, on each part of the examples in turn.
+    """Train on examples; weights are tuned on `dev`, or if there is none, on each part of the examples in turn.
 
-    `lexicon` are modern words, the more the better; `words` is the model that `words_model` makes of them, if it is
-    there already. What is memorised comes from the examples alone.
+    `lexicon` is a list of modern words, the more the better; `words` is the language model that `words_model` makes of
+    it, if there is one already. Only the examples are memorised.
     """
     if not len(examples):
         raise DataError("there are no examples", expected="some historical forms with their modern forms")
@@ -83,8 +90,8 @@ def train_normaliser(
         raise DataError(f"there are {len(examples)} examples", expected=f"at least {FEWEST}, or a development set")
     if words is None:
         with runtime.stage("learning how modern words are spelt"):
-            words = words_model(lexicon, characters, runtime=runtime)
-    work = _Training(lexicon, words, characters, learning, seed, runtime)
+            words = words_model(lexicon, recipe.characters, runtime=runtime)
+    work = _Training(lexicon, words, recipe, runtime)
     if dev is not None:
         model = work.tuned(work.model(examples), dev)
         parts = [(model, examples, dev)]
@@ -94,41 +101,38 @@ def train_normaliser(
     choice = work.choice(parts)
 
     def normaliser(model: Model, known: Examples) -> Normaliser:
-        return Normaliser(model, Memory.of(known), lexicon, choice, spelling, learning.candidates, capitals=capitals)
+        candidates = recipe.learning.candidates
+        return Normaliser(model, Memory.of(known), lexicon, choice, recipe.spelling, candidates, capitals=capitals)
 
     capitals = Capitals.of(examples.capitalised)
     found = normaliser(model, examples)
-    if not learning.context:
+    if not recipe.learning.context:
         return found
     tried, known, held_out = parts[0]
     weight = context_weight(normaliser(tried, known), known, held_out, runtime=runtime)
     return replace(found, context=Context.of(examples, weight, runtime=runtime))
 
 
+@dataclass(frozen=True, eq=False)
 class _Training:
-    """The steps of training, with what all of them need."""
+    """The stages of training, with what all of them need."""
 
-    def __init__(
-        self,
-        lexicon: Lexicon,
-        words: LanguageModel | None,
-        characters: CharacterModel,
-        learning: Learning,
-        seed: int,
-        runtime: Runtime,
-    ):
-        self.lexicon, self.words, self.characters, self.learning = lexicon, words, characters, learning
-        self.seed, self.runtime = seed, runtime
+    lexicon: Lexicon
+    words: LanguageModel | None
+    recipe: NormaliserRecipe
+    runtime: Runtime
 
     def model(self, examples: Examples) -> Model:
         """Train a model of characters, untuned."""
         with self.runtime.stage("learning how spelling changed"):
-            return character_model(examples, self.words, self.characters, runtime=self.runtime)
+            return character_model(examples, self.words, self.recipe.characters, runtime=self.runtime)
 
     def tuned(self, model: Model, dev: Examples) -> Model:
         """Give a model weights that suit a development set."""
         with self.runtime.stage("weighing what was learnt"):
-            weights = tuned_weights(model, dev.forms, self.characters, seed=self.seed, runtime=self.runtime)
+            weights = tuned_weights(
+                model, dev.forms, self.recipe.characters, seed=self.recipe.seed, runtime=self.runtime
+            )
         return replace(model, weights=weights)
 
     def choice(self, parts: Sequence[Part]) -> Choice:
@@ -138,18 +142,23 @@ class _Training:
         with self.runtime.stage("proposing candidates") as share:
             for i, (model, examples, dev) in enumerate(parts):
                 translator = Translator.of(model, limits=LIMITS, runtime=self.runtime.quiet())
-                proposer = Proposer(translator, Memory.of(examples), self.lexicon, self.learning.candidates)
+                proposer = Proposer(translator, Memory.of(examples), self.lexicon, self.recipe.learning.candidates)
                 lists += proposer.lists([*dev.forms])
                 gold += dev.forms.values()
                 share((i + 1) / len(parts))
         start = parts[0][0].weights.updated(START)
         return tuned_choice(
-            Lists.concatenate(lists), gold, start, self.learning.tuner, seed=self.seed, runtime=self.runtime
+            Lists.concatenate(lists),
+            gold,
+            start,
+            self.recipe.learning.tuner,
+            seed=self.recipe.seed,
+            runtime=self.runtime,
         )
 
     def in_turn(self, examples: Examples) -> list[Part]:
         """Leave out each part of the examples in turn, and train on the rest; weights suit the first part."""
-        bounds = [i * len(examples) // self.learning.folds for i in range(self.learning.folds + 1)]
+        bounds = [i * len(examples) // self.recipe.learning.folds for i in range(self.recipe.learning.folds + 1)]
         parts: list[Part] = []
         for begin, end in pairwise(bounds):
             rest, part = examples.without(begin, end), examples.first(end - begin, begin)

@@ -1,7 +1,7 @@
-"""Merge phrase tables and grammars that were made in parts and wait on disk.
+"""Merge phrase tables and grammars from parts on disk.
 
-The nodes of a level stand in the order of their parents and symbols, in each part as in the whole, and rules in the
-order of their nodes. So a level is a merge of lists that rise, straight into the files of the grammar.
+The nodes of each level of a grammar are sorted by parent and symbol, in the parts as in the whole, and rules are in the
+order of their nodes. So each level is a merge of sorted lists, straight into the files of the grammar.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from dragoman.model.grammar import NONTERMINAL, ROOT, Grammar
 from dragoman.model.phrase_table import PhraseTable, log_scores
 from dragoman.training.partitions import Parts
 
-#: What the work on a source phrase takes, on a pair, and on a target phrase, in bytes.
+#: Memory for the work on a source phrase, on a pair and on a target phrase, in bytes.
 _SOURCE, _PAIR, _TARGET = 250, 250, 200
 
-#: Source phrases are looked at in small steps, as many together as fit: those that occur first have the most pairs.
+#: Source phrases are merged in small steps, as many together as fit: those that occur first have the most pairs.
 _FINER = 16
 
-#: Of the time of a merge.
+#: Share of the time of a merge.
 _SHARE_OF_TARGETS = 0.2
 
 #: Ids of phrases, and nodes of a trie, have 31 bits.
@@ -125,7 +125,7 @@ def _write_pairs(folder: Path, parts: list[Kept], used: _Marks, workspace: Works
 
 
 def _steps(parts: list[Kept], firsts: list[NDArray[Any]], room: int) -> Iterator[list[tuple[int, int]]]:
-    """The steps of the merge: for each part source phrases that fit into so many bytes together with their pairs."""
+    """Yield the steps of the merge: a range of source phrases of each part that fit into `room` bytes with their pairs."""
     bounds = [part.map("first_pair") for part in parts]
     begin, cost = [0] * len(parts), 0
     end = list(begin)
@@ -142,7 +142,7 @@ def _steps(parts: list[Kept], firsts: list[NDArray[Any]], room: int) -> Iterator
 
 
 def _source_index(folder: Path, workspace: Workspace) -> NDArray[np.int32]:
-    """The index of `kernels.sequence_index` for the source phrases that were written, all of which are different."""
+    """Return the index of `kernels.sequence_index` for the source phrases in the files, which are all different."""
     words, offsets = (load_array(folder / f"{name}.npy") for name in ("sources", "source_offsets"))
     number = len(offsets) - 1
     slots = 1 << (2 * number + 1).bit_length()
@@ -156,7 +156,7 @@ def _source_index(folder: Path, workspace: Workspace) -> NDArray[np.int32]:
 
 
 class _Step:
-    """The source phrases between two numbers, of all parts, and their pairs."""
+    """A range of source phrases of all parts, and their pairs."""
 
     def __init__(self, places: list[tuple[Kept, int, int]]):
         self._places = places
@@ -171,7 +171,7 @@ class _Step:
         return Ragged.concatenate(blocks).take(self._order)
 
     def pairs(self, name: str) -> NDArray[Any]:
-        """One column of the pairs."""
+        """Return one column of the pairs."""
         blocks = [
             part.rows(name, int(bounds[0]), int(bounds[-1]))
             for (part, _, _), bounds in zip(self._places, self._bounds, strict=True)
@@ -198,7 +198,7 @@ class _Marks:
         np.bitwise_or.at(self._bits, numbers >> 3, (1 << (numbers & 7)).astype(np.uint8))
 
     def count(self) -> None:
-        """To be called after the last number has been added."""
+        """Prepare ranks; to be called after the last number has been added."""
         words = _BITS[self._bits].reshape(-1, 8).sum(axis=1, dtype=np.uint8)
         self._before = np.cumsum(words, dtype=np.int64) - words
 
@@ -206,14 +206,14 @@ class _Marks:
         return np.asarray(self._bits[numbers >> 3] >> (numbers & 7).astype(np.uint8) & 1, bool)
 
     def rank(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
-        """How many smaller ones there are."""
+        """Return the number of smaller numbers in the set."""
         word = numbers >> 6
         below = (np.uint64(1) << (numbers & 63).astype(np.uint64)) - np.uint64(1)
         inside = (self._bits.view("<u8")[word] & below).astype("<u8").view(np.uint8).reshape(-1, 8)
         return np.asarray(self._before[word] + _BITS[inside].sum(axis=1), np.int32)
 
 
-#: What the work on a node with its rules takes, in bytes.
+#: Memory for the work on a node with its rules, in bytes.
 _NODE = 1000
 
 
@@ -253,7 +253,7 @@ def _rows_of(sizes: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.i
 
 
 class _Trie:
-    """The trie of one part, level by level; a node is known by its key: the number of its parent, and its symbol."""
+    """The trie of one part, level by level; the key of a node is the number of its parent, and its symbol."""
 
     def __init__(self, part: Kept):
         self._part = part
@@ -263,11 +263,11 @@ class _Trie:
 
     @property
     def inner(self) -> bool:
-        """Whether there is a level below."""
+        """True if there is a level below."""
         return self._next > self._last
 
     def descend(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Go to the level below, given the numbers of the nodes of this one in the whole; returns its keys."""
+        """Go to the level below and return its keys, given the numbers of this level's nodes in the whole trie."""
         sizes = np.diff(self._part.rows("first_child", self._first, self._last + 1))
         self._first, self._last = self._last, self._next
         self._next = int(self._part.rows("first_child", self._last, self._last + 1)[0])
@@ -275,12 +275,12 @@ class _Trie:
         return np.asarray(np.repeat(numbers, sizes) << 32 | (symbols - NONTERMINAL))
 
     def rule_bounds(self, first: int, last: int) -> NDArray[np.int64]:
-        """Where the rules of some nodes of the level begin, and where the last ones end."""
+        """Return the offsets of the rules of some nodes of the level."""
         return self._part.rows("first_rule", self._first + first, self._first + last + 1)
 
 
 class _Nodes:
-    """Writes the nodes of a trie: what leads to each, where its children begin, and where its rules do."""
+    """Writer of the nodes of a trie: the symbol of each, and the offsets of its children and rules."""
 
     def __init__(self, folder: Path):
         self._symbols = ArrayWriter(folder / "symbols.npy", np.int32)
@@ -292,7 +292,7 @@ class _Nodes:
         self.number = 1  #: of the next node
 
     def add(self, keys: NDArray[np.int64]) -> None:
-        """Write nodes with rising keys."""
+        """Write nodes; their keys are sorted."""
         self._symbols.write(((keys & 0xFFFFFFFF) + NONTERMINAL).astype(np.int32))
         parents = keys >> 32
         # The last parent may have more children to come.
@@ -304,11 +304,11 @@ class _Nodes:
         self.number += len(keys)
 
     def add_rules(self, sizes: NDArray[np.int64]) -> None:
-        """Write how many rules these nodes have."""
+        """Write the numbers of rules of these nodes."""
         self._rules.write(sizes)
 
     def end_level(self) -> None:
-        """Write the last parent's children, and that those after it have none."""
+        """Write the children of the last parent; the parents after it have none."""
         left = np.zeros(self._parents - self._children.rows, np.int64)
         if len(left):
             left[0] = self._pending
@@ -318,14 +318,14 @@ class _Nodes:
             raise DataError(f"{self.number:,} nodes of source sides", expected="fewer than 2**31: use shorter rules")
 
     def finish(self) -> None:
-        """Write how many there are; the nodes of the last level have no children."""
+        """Complete the files; the nodes of the last level have no children."""
         self.end_level()
         for writer in (self._symbols, self._children, self._rules):
             writer.finish()
 
 
 class _Rules:
-    """Writes the rules of a grammar."""
+    """Writer of the rules of a grammar."""
 
     def __init__(self, folder: Path):
         self._columns = {
@@ -338,7 +338,7 @@ class _Rules:
         }
 
     def add(self, places: Sequence[tuple[Kept, int, int]], order: NDArray[np.int64]) -> None:
-        """Write the rules of some places in parts, in this order."""
+        """Write rules from ranges of the parts, in the given order."""
         for name, column in self._columns.items():
             rows: NDArray[Any] = np.concatenate([part.rows(name, a, b) for part, a, b in places])
             column.write(rows[order])
@@ -346,7 +346,7 @@ class _Rules:
             writer.write(Ragged.concatenate([part.ragged(*names, a, b) for part, a, b in places]).take(order))
 
     def finish(self) -> None:
-        """Write how many there are."""
+        """Complete the files."""
         for column in self._columns.values():
             column.finish()
         for writer in self._rows.values():

@@ -1,4 +1,4 @@
-"""Mixing the phrase tables of several models into one, with shares by perplexity (Sennrich 2012) or given."""
+"""Interpolation of the phrase tables of several models, with weights by perplexity (Sennrich 2012) or given."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def likeliest_mixture(
 
     `probabilities` has a row for each distribution and a column for each event, which occurred `counts` times (once by
     default); no column may be all zero. Stops when an iteration raises the mean by less than `tolerance`. `note` is
-    told the mean and the weights at the beginning of each iteration. The mean is concave in the weights, so that what
-    is found is the best there is.
+    called with the mean and the weights at the beginning of each iteration. The mean is concave in the weights, so the
+    result is a global optimum.
 
     >>> probabilities, counts = np.array([[0.5, 0.5], [0.25, 1.0]]), np.array([3.0, 2.0])
     >>> likeliest_mixture(probabilities, counts, iterations=1000, tolerance=1e-12).round(3).tolist()
@@ -75,16 +75,16 @@ def likeliest_mixture(
     return weights
 
 
-#: EM is as good as done when an iteration gains less than this; it costs next to nothing.
+#: EM has converged when an iteration gains less than this; iterations cost next to nothing.
 _TOLERANCE, _ITERATIONS = 1e-13, 20_000
 
-#: Source phrases of at most so many words are what a tuning set is aligned with, if there is no text.
+#: Longest source phrases, in words, that a tuning set is aligned with if there is no text.
 _DICTIONARY = 3
 
 
 @dataclass(frozen=True)
 class Mixing(Options):
-    """How tables are mixed."""
+    """Options of mixing phrase tables."""
 
     weights: str = option(
         "perplexity", "shares of the tables: perplexity (on the tuning set), uniform, numbers (0.7,0.3) or a file"
@@ -96,7 +96,7 @@ class Mixing(Options):
 
 @dataclass(frozen=True, eq=False)
 class TuningText:
-    """A tuning set in words, and what is known of its alignment: a file of links, or a text to align it with."""
+    """A tuning set in words, with a file of its word alignment, or a text to align it together with."""
 
     bitext: Bitext
     alignment: PathLike | None = None
@@ -114,9 +114,10 @@ def mix(
 ) -> Model:
     """Return a model with the mixture of the models' phrase tables.
 
-    All else (language models, orientations, settings) is that of `base`, the first of the models by default. Shares by
-    perplexity need a `tuning` set. Where neither links nor a text to align it with come with it, it is aligned together
-    with the short source phrases of all tables, each with its best translation: they teach the aligner the words.
+    Language models, orientations and settings are those of `base`, by default the first of the models. Shares by
+    perplexity need a `tuning` set. If it has neither a word alignment nor a text to align it with, it is aligned
+    together with the short source phrases of all tables, each with its best translation, from which the aligner learns
+    the words.
     """
     tables = tables_of(models)
     first = next(iter(models.values()))
@@ -138,7 +139,7 @@ def mix(
 
 
 def tables_of(models: Mapping[str, Model]) -> dict[str, PhrasePairs]:
-    """The phrase table of each model; it must have exactly one."""
+    """Return the phrase table of each model, which must have exactly one."""
     found = {}
     for name, model in models.items():
         _, table = _only_table(name, model)
@@ -192,7 +193,7 @@ def mixed_model(
     keep_components: bool = False,
     how: str = "",
 ) -> Model:
-    """Put a mixture into a model in place of its tables; `how` is for its history."""
+    """Replace the tables of a model by a mixture; `how` is for its history."""
     assert union.components is not None
     named = named_shares(name, union, shares)
     pairs = with_shares(union, shares) if keep_components else baked(union, shares)
@@ -211,7 +212,7 @@ def mixed_model(
 
 
 def given_shares(options: Mixing, table: str, union: PhrasePairs) -> NDArray[np.float64]:
-    """Shares that are not found but given: equal ones, numbers, or a file with a line for each share."""
+    """Return the shares that the options give: equal ones, numbers, or a file with a line for each share."""
     assert union.components is not None
     names = share_names(table, union.score_names, union.components.names)
     if options.weights == "uniform":
@@ -262,7 +263,7 @@ def perplexity_shares(union: PhrasePairs, pairs: PhrasePairs, *, runtime: Runtim
     """Return for each score the shares with which the mixture gives a tuning set's pairs the lowest cross-entropy.
 
     Pairs that no table has are left out: every mixture gives them probability 0. A table that has none of the pairs
-    is refused, because nothing can be said about its share.
+    is refused, because its share cannot be estimated.
     """
     assert union.components is not None
     assert pairs.counts is not None
@@ -292,7 +293,7 @@ def perplexity_shares(union: PhrasePairs, pairs: PhrasePairs, *, runtime: Runtim
 def _aligned(
     tuning: TuningText, tables: Mapping[str, PhrasePairs], aligner: Aligner, runtime: Runtime
 ) -> tuple[Links, Bitext]:
-    """The links of a tuning set's usable sentence pairs, and these."""
+    """Return the word alignment of the tuning set's usable sentence pairs, and these pairs."""
     cleaned = clean(tuning.bitext, runtime=runtime)
     if tuning.alignment is not None:
         return read_links(tuning.alignment, tuning.bitext).take(cleaned.rows), cleaned.bitext
@@ -301,14 +302,14 @@ def _aligned(
 
 
 def aligned_beside(bitext: Bitext, beside: Bitext, aligner: Aligner, *, runtime: Runtime = Runtime()) -> Links:
-    """Return the links of a text that is aligned together with a larger one, from which the aligner learns words."""
+    """Align a text together with a larger one, from which the aligner learns the words."""
     whole = Bitext.concatenate([bitext, clean(beside).bitext])
     links = symmetrise(aligner.align(whole, runtime=runtime), runtime=runtime)
     return links.take(np.arange(len(bitext)))
 
 
 def dictionary(table: PhrasePairs) -> Bitext:
-    """Short source phrases of a table, each with its best translation, as a parallel text."""
+    """Return the short source phrases of a table, each with its best translation, as a parallel text."""
     short = np.flatnonzero(table.sources.lengths[table.source_ids] <= _DICTIONARY)
     score = table.scores[short, table.score_names.index("fwd") if "fwd" in table.score_names else 0]
     order = short[np.lexsort((-score, table.source_ids[short]))]

@@ -1,8 +1,6 @@
-"""The phrase pairs of an aligned text, in as much memory as there is (`partitions.py`).
+"""The phrase pairs of an aligned text, in as much memory as there is (`partitions.py`); `merge.py` merges the parts.
 
-What target phrases count in all partitions is put together in `marginals.py`; parts are merged in `phrase_merge.py`.
-
-A phrase is known by a place in the text where it stands, and compared word by word.
+A phrase is identified by a place in the text where it occurs, and compared word by word.
 """
 
 from __future__ import annotations
@@ -50,7 +48,7 @@ from dragoman.training.score import (
 
 
 def questions_of(counted: CountedPhrases, instances: Arrays) -> tuple[Arrays, NDArray[np.int64]]:
-    """What a partition says and asks of its target phrases, and the numbers of the first instances of its sources."""
+    """Return a partition's questions about its target phrases, and the first instance of each source phrase."""
     pair_of_instance, number = counted.pair_of_instance, instances["number"]
     sources = _first_of(counted.source_ids[pair_of_instance], len(counted.sources))
     some = _first_of(counted.target_ids[pair_of_instance], len(counted.targets))
@@ -66,9 +64,9 @@ def questions_of(counted: CountedPhrases, instances: Arrays) -> tuple[Arrays, ND
 
 
 def put_together(corpus: Corpus, questions: dict[str, Any], *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
-    """What all partitions say of the phrase of each question, with the number of its first instance.
+    """Sum up the counts of the phrase of each question over all partitions, with the number of its first instance.
 
-    Returns also the distinct phrases, by their first instances.
+    Return also the distinct phrases, in order of their first instances.
     """
     text, spans = corpus.sentences, (questions["sentence"], questions["begin"], questions["length"])
     ids, words, offsets = kernels.number_spans(text.values, text.offsets, *spans, runtime.threads, None)
@@ -91,15 +89,15 @@ def span_buckets(
     *,
     runtime: Runtime = Runtime(),
 ) -> NDArray[np.uint16]:
-    """Deal phrases out by their words."""
+    """Partition phrases by their words."""
     text = corpus.sentences
     return kernels.span_buckets(text.values, text.offsets, sentence, begin, length, BUCKETS, runtime.threads)
 
 
 def _first_of(ids: NDArray[np.int32], size: int) -> NDArray[np.int64]:
-    """The first row of each id."""
+    """Return the first row of each id."""
     first = np.empty(size, np.int64)
-    first[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)  # of assignments to one place the last holds
+    first[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)  # the last assignment to a place holds
     return first
 
 
@@ -111,7 +109,7 @@ def _sums(ids: NDArray[np.int32], values: NDArray[Any], size: int) -> NDArray[np
     return np.bincount(ids, values, size).astype(np.int64)
 
 
-#: Temporary files are those of phrases of up to seven words.
+#: Measured with phrases of up to seven words.
 PHRASES = Kind(
     "phrases",
     "phrase pair",
@@ -121,6 +119,7 @@ PHRASES = Kind(
     temporary_bytes=300,
     instances_per_word=2,
     words_at_once=1 << 22,
+    is_numbered=True,
 )
 
 
@@ -128,18 +127,18 @@ PHRASES = Kind(
 class PhraseModel(Options):
     """From words to a phrase table."""
 
-    symmetrisation: Symmetrisation = option("grow-diag-final-and", "how the two alignment directions are combined")
+    symmetrisation: Symmetrisation = option("grow-diag-final-and", "how to combine the two directions of word alignment")
     max_phrase_length: int = option(7, "longest phrase, in words, on either side", minimum=1, maximum=255)
-    smoothing: Literal["none", "good-turing", "kneser-ney"] = option("none", "of the relative frequencies")
+    smoothing: Literal["none", "good-turing", "kneser-ney"] = option("none", "smoothing of the relative frequencies")
     reordering: bool = option(True, "train a lexicalised reordering model (msd-bidirectional-fe)")
     reordering_limit: int | None = option(
         None,
-        "longest jump between phrases that the model allows; by default 6, or 12 where more than 5 % of the jumps that"
-        " word links show are longer than 6; -1 is no limit",
+        "longest jump between phrases that the model allows; by default 6, or 12 if more than 5 % of the jumps in the"
+        " word alignment are longer than 6; -1 is no limit",
         minimum=-1,
         maximum=2**31 - 1,
     )
-    prune_limit: int = option(0, "keep so many targets a source phrase, best p(e|f) first; 0 keeps all", minimum=0)
+    prune_limit: int = option(0, "keep at most this many targets per source phrase, best p(e|f) first; 0 keeps all", minimum=0)
     prune_significance: str | None = option(None, "drop pairs whose -log p-value is below: a+e, a-e or a number")
     prune_score: float = option(0.0, "drop pairs with p(e|f) below", minimum=0, maximum=1)
 
@@ -159,9 +158,9 @@ def phrase_pairs(bitext: Bitext, links: Links, options: PhraseModel, *, runtime:
 def phrase_parts(
     bitext: Bitext, links: Links, options: PhraseModel, *, as_grammars: bool = False, runtime: Runtime = Runtime()
 ) -> Parts:
-    """Do the same in the memory of a workspace; the result is in parts if it does not fit, or workers are elsewhere.
+    """Do the same in the memory of a workspace; the result is in parts if it does not fit or there are several workers.
 
-    Parts that are to become a grammar, not a table, are grammars themselves.
+    With `as_grammars`, parts are grammars, to be merged into a grammar instead of a phrase table.
     """
     check_smoothing(options.smoothing)
     with runtime.stage("counting linked words") as share:
@@ -180,29 +179,29 @@ def phrase_parts(
         )
 
     extract = ExtractPhrases(options.max_phrase_length)
-    runs = instance_runs(PHRASES, bitext, extract, part, buckets, numbered=True, runtime=runtime)
+    runs = instance_runs(PHRASES, bitext, extract, part, buckets, runtime=runtime)
     return scored_parts(PhraseWork(text, options, as_grammars), runs, runtime=runtime)
 
 
-#: Where sentences begin on both sides, and their links: what words they have does not matter.
+#: Offsets of the sentences of both sides, and their word alignment: extraction does not look at words.
 BlockSpans = tuple[NDArray[np.int64], NDArray[np.int64], Links]
 
 
 @dataclass(frozen=True)
 class ExtractPhrases:
-    """Extracts the instances of some sentences."""
+    """Extraction of phrase pairs from a block of sentences."""
 
     max_length: int
 
     def __call__(self, block: Block[BlockSpans], runtime: Runtime) -> Arrays:
-        """The columns of the instances."""
+        """Return the columns of the instances."""
         found = extract_spans(*block.text, max_length=self.max_length, share=block.share, runtime=runtime)
         return dict(vars(found))
 
 
 @dataclass(frozen=True, eq=False)
 class PhraseWork(PartWork):
-    """What is done with a partition of phrases."""
+    """Work on a partition of phrase pairs."""
 
     kind: ClassVar[Kind] = PHRASES
 
@@ -211,7 +210,7 @@ class PhraseWork(PartWork):
     as_grammars: bool
 
     def count(self, rows: Arrays, *, alone: bool, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
-        """Count pairs, and score their reordering if that is wanted."""
+        """Count pairs, and score their reordering if the options say so."""
         columns: dict[str, Any] = {field.name: rows[field.name] for field in fields(PhraseInstances)}
         instances = PhraseInstances(**columns)
         counted = count_pairs(instances, self.text, runtime=runtime)
@@ -226,23 +225,23 @@ class PhraseWork(PartWork):
         return arrays, questions
 
     def totals(self, arrays: Arrays) -> NDArray[np.int64]:
-        """How many pairs occur how often, and how many there are."""
+        """Return the counts of counts of the pairs, and their number."""
         joint: NDArray[Any] = arrays["joint"]
         return pair_totals(joint)
 
     @property
     def counting_only(self) -> tuple[NDArray[Any], ...]:
-        """What is still asked for of the text is a part of it."""
+        """Word weights, and the word alignment: scoring looks at some of it only."""
         text = self.text
         return text.first_link, text.source_weights, text.target_weights, text.links.values, text.links.offsets
 
     def buckets(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> NDArray[np.integer]:
-        """Deal out by target phrase."""
+        """Partition questions by target phrase."""
         spans = questions["sentence"], questions["begin"], questions["length"]
         return span_buckets(self.text.bitext.target, *spans, runtime=runtime)
 
     def reply(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
-        """Put together what was said of each target phrase."""
+        """Sum up the counts of each target phrase."""
         return put_together(self.text.bitext.target, questions, runtime=runtime)
 
     def score(
@@ -263,14 +262,14 @@ class PhraseWork(PartWork):
         return prune_pairs(pairs, options, len(self.text.bitext), log_p)
 
     def final(self, pairs: PhrasePairs, part: CountedPart) -> Arrays:
-        """What the merge needs of a partition."""
+        """Return what the merge needs of a partition."""
         if self.as_grammars:
             return super().final(pairs, part)
         return _final_arrays(pairs, part.arrays["source_first"], part.answers["first"])
 
 
 def _final_arrays(pairs: PhrasePairs, source_first: NDArray[Any], target_first: NDArray[Any]) -> Arrays:
-    """What the merge needs of the pairs of a part: source phrases that have pairs, and the pairs."""
+    """Return what the merge needs of the pairs of a part: source phrases that have pairs, and the pairs."""
     assert pairs.alignments is not None and pairs.counts is not None  # noqa: PT018 - both are always made
     used, sizes = np.unique(pairs.source_ids, return_counts=True)
     sources = pairs.sources.take(used)

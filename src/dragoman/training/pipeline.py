@@ -1,4 +1,4 @@
-"""The whole training of a phrase-based or hierarchical model: text in, model out. Each step is a room of its own."""
+"""Training of a phrase-based or hierarchical model, from text to model. Each stage is a module of its own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.parts import Settings
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.text.casing import Casing
 from dragoman.training.align.auto import FAR, TOO_MANY, USUAL, Auto, share_of_long_jumps
 from dragoman.training.align.base import Aligner, symmetrise
 from dragoman.training.align.diagonal import Diagonal
@@ -36,17 +35,35 @@ from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
 from dragoman.training.merge import Index, Indexed, grammar_index, table_index
 from dragoman.training.partitions import Parts
 from dragoman.training.phrases import PHRASES, PhraseModel, phrase_parts
-from dragoman.training.prepare import Cleaning, clean
+from dragoman.training.prepare import Cleaning, PreparedText, clean
 from dragoman.training.rules.extract import RULES
 from dragoman.training.rules.model import RuleModel, corpus_grammar, reordered_nonterminals, rule_parts
 
-#: Text is spelt in pieces of so many words.
+#: Text is converted to another vocabulary in pieces of this many words.
 _WORDS_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True)
+class TrainRecipe:
+    """Options of each stage of training.
+
+    With a `rule_model` the model is hierarchical: its rules take the place of the phrase table, or stand beside its
+    phrases, which become a second grammar (`with_phrases`). `on_demand` keeps the aligned text in the model, and no
+    rules.
+    """
+
+    cleaning: Cleaning = Cleaning()
+    aligner: Aligner = Auto()
+    phrase_model: PhraseModel = PhraseModel()
+    rule_model: RuleModel | None = None
+    with_phrases: bool = False
+    on_demand: bool = False
+    kneser_ney: KneserNey = KneserNey()
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A model, and what it was made of: the sentence pairs that were used, and their word links."""
+    """A model, with the sentence pairs that it was trained on and their word alignment."""
 
     model: Model
     bitext: Bitext
@@ -54,35 +71,28 @@ class Trained:
 
 
 def train(
-    bitext: Bitext,
+    text: PreparedText,
+    recipe: TrainRecipe = TrainRecipe(),
     *,
-    cleaning: Cleaning = Cleaning(),
-    aligner: Aligner = Auto(),
-    phrase_model: PhraseModel = PhraseModel(),
-    rule_model: RuleModel | None = None,
-    with_phrases: bool = False,
-    on_demand: bool = False,
-    kneser_ney: KneserNey = KneserNey(),
     alignment: PathLike | None = None,
     lm_texts: Sequence[Corpus] = (),
     arpas: Sequence[PathLike] = (),
-    settings: Settings = Settings(),
-    casing: Casing | None = None,
     runtime: Runtime = Runtime(),
 ) -> Trained:
     """Train a model from tokenised parallel text.
 
-    `alignment` is a file of links made elsewhere, one line for each line of `bitext`. The language model is estimated
-    from the target side and `lm_texts`; `arpas` are finished ones that take its place. `settings` and `casing` say how
-    the text was prepared. With a `rule_model` the model is hierarchical: its rules take the place of the phrase table,
-    or stand beside its phrases, which become a second grammar (`with_phrases`); `on_demand` keeps the aligned text in
-    the model, and no rules. A workspace with limited memory has what does not fit on disk, parts of the model too: it
-    must stay open until the model is saved. With a checkpoint, a training that was killed goes on with what it made.
-    Workers that are elsewhere align, extract, count and score phrases and rules, and count n-grams; all else is done
-    here.
+    `alignment` is a file of word alignments made elsewhere, one line for each sentence pair. The language model is
+    estimated from the target side and `lm_texts`; `arpas` are finished ones that take its place.
+
+    If the memory of the workspace is limited, what does not fit is on disk, parts of the model too: the workspace must
+    stay open until the model is saved. With a checkpoint, a training that was killed continues with what it made.
+    Remote workers align, extract, count and score phrases and rules, and count n-grams; all else is done here.
     """
+    cleaning, aligner, kneser_ney = recipe.cleaning, recipe.aligner, recipe.kneser_ney
+    phrase_model, rule_model, with_phrases = recipe.phrase_model, recipe.rule_model, recipe.with_phrases
+    bitext, settings = text.bitext, text.settings
     whole = bitext
-    # What can be wrong with files and disks comes to light before the work begins.
+    # Check files and disk space before the work begins.
     if rule_model is not None:
         RULES.check_disk(bitext, runtime.workspace)
     if rule_model is None or with_phrases:
@@ -98,14 +108,14 @@ def train(
     if rule_model is not None:
         used["rule_model"] = rule_model
         settings = replace(settings, span_limit=rule_model.max_span)
-        if on_demand:
+        if recipe.on_demand:
             grammars["tm"] = corpus_grammar(bitext, links, rule_model, runtime=runtime)
         else:
             grammars["tm"] = _rule_grammar(bitext, links, rule_model, runtime)
     if rule_model is None:
         settings = with_reordering_limit(settings, links, phrase_model, runtime=runtime)
         if alignment is None and aligner.name == Diagonal.name and share_of_long_jumps(links) > TOO_MANY:
-            runtime.note("the diagonal aligner is made for languages of similar word order: try the aligner hmm")
+            runtime.note("the diagonal aligner is for languages with similar word order: try the aligner hmm")
     if rule_model is None or with_phrases:
         used["phrase_model"] = phrase_model
         if rule_model is None:
@@ -113,9 +123,9 @@ def train(
         else:
             grammars["phrases"] = _phrase_grammar(bitext, links, phrase_model, runtime)
     if not finished:
-        with runtime.stage("putting the language model's text together"):
-            text = language_model_text([whole.target, *lm_texts])
-        finished = [estimate_model(text, kneser_ney, runtime=runtime)]
+        with runtime.stage("collecting the language model's text"):
+            lm_text = language_model_text([whole.target, *lm_texts])
+        finished = [estimate_model(lm_text, kneser_ney, runtime=runtime)]
     named = {"lm" if i == 0 else f"lm{i + 1}": model for i, model in enumerate(finished)}
     model = Model(
         source_vocab=bitext.source.vocab,
@@ -125,7 +135,7 @@ def train(
         language_models=named,
         weights=_untuned(tables, grammars, named),
         settings=settings,
-        casing=casing,
+        casing=text.casing,
         history={
             "sentence_pairs": len(bitext),
             "dropped_pairs": len(whole) - len(bitext),
@@ -149,7 +159,7 @@ def _aligned(bitext: Bitext, aligner: Aligner, options: PhraseModel, runtime: Ru
     if found is not None:
         return ragged_array(found, "links", "offsets", np.uint32, "links")
     directions = aligner.align(bitext, runtime=runtime)
-    with runtime.stage("putting both directions together"):
+    with runtime.stage("symmetrising the word alignment"):
         links = symmetrise(directions, options.symmetrisation, runtime=runtime)
         arrays: Arrays = {"links": links.values, "offsets": links.offsets}
         if runtime.checkpoint is None:
@@ -224,7 +234,7 @@ def _untuned(
 def with_reordering_limit(
     settings: Settings, links: Links, options: PhraseModel, *, runtime: Runtime = Runtime()
 ) -> Settings:
-    """The settings with the limit that was asked for, or with one that suits the word order that links show."""
+    """Set the reordering limit: as the options say, or by the word order that the word alignment shows."""
     if options.reordering_limit is not None:
         return replace(settings, reordering_limit=options.reordering_limit)
     share = share_of_long_jumps(links)
@@ -238,7 +248,7 @@ def with_reordering_limit(
 
 
 def language_model_text(parts: Sequence[Corpus]) -> Corpus:
-    """Put texts together, without empty lines and without lines that hold marks of sentence ends as words."""
+    """Concatenate texts, without empty lines and without lines that contain sentence markers as words."""
     vocab, rows = parts[0].vocab, []
     for part in parts:
         words, offsets = part.sentences.values, part.sentences.offsets

@@ -71,11 +71,11 @@ class Preparation(Options):
             )
 
 
-class Prepared(NamedTuple):
-    """A parallel text in words, and what a translator must do to its input and output."""
+class PreparedText(NamedTuple):
+    """A parallel text in words, with what a translator must do to its input and output."""
 
     bitext: Bitext
-    settings: Settings
+    settings: Settings = Settings()
     casing: Casing | None = None
 
 
@@ -86,7 +86,7 @@ def prepare(
     *,
     first: int | None = None,
     runtime: Runtime = Runtime(),
-) -> Prepared:
+) -> PreparedText:
     """Read, tokenise and lower-case a parallel text, and learn how its target words are written.
 
     Of raw text, only so many of the `first` lines are taken. Text is worked on block by block and kept as numbers of
@@ -94,7 +94,7 @@ def prepare(
     """
     if options.units == "characters":
         settings = Settings(unicode=options.unicode, units="characters", boundaries=options.boundaries)
-        return Prepared(_in_characters(source, target, settings, first, runtime), settings)
+        return PreparedText(_in_characters(source, target, settings, first, runtime), settings)
     if options.tokenised:
         with runtime.stage("reading") as share:
             bitext = Bitext.read(source, target, workspace=runtime.workspace, share=share)
@@ -105,7 +105,7 @@ def prepare(
                 _composed(corpus, path, runtime) for corpus, path in ((bitext.source, source), (bitext.target, target))
             ]
             bitext = Bitext(*sides)
-        return Prepared(bitext, Settings(unicode=options.unicode))
+        return PreparedText(bitext, Settings(unicode=options.unicode))
     learner = CasingLearner() if options.lowercase and options.recase else None
     settings = Settings(
         tokenise=True,
@@ -125,7 +125,7 @@ def prepare(
             settings = replace(settings, target_language=language, target_segmenter=segmenter)
             sides.append(text.corpus(language, settings.preparation().target_tokeniser(), learner))
     _check_lengths(sides, source, target)
-    return Prepared(Bitext(*sides), settings, None if learner is None else learner.learnt())
+    return PreparedText(Bitext(*sides), settings, None if learner is None else learner.learnt())
 
 
 def read_target(path: PathLike, settings: Settings, *, runtime: Runtime = Runtime()) -> Corpus:

@@ -31,11 +31,10 @@ _LOWEST_DISCOUNT = 0.01
 
 @dataclass(frozen=True, eq=False)
 class PairCounts:
-    """For each phrase pair how often it, its source and its target were extracted, and the number of distinct pairs
-    with that source and with that target.
+    """Counts of phrase pairs: of each pair, its source and its target, and of distinct pairs with the same source or target.
 
-    `histogram` has how many pairs occurred 0, 1, 2, .. times, and `total` the number of all: of these pairs or, if they
-    are some of the pairs of a text, of all pairs of it.
+    `histogram` has the number of pairs that occurred 0, 1, 2, .. times, and `total` the number of pairs: of these or, if
+    they are some of the pairs of a text, of all.
     """
 
     joint: NDArray[np.int64]
@@ -89,7 +88,7 @@ def pair_totals(joint: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def relative_frequency(counts: PairCounts, *, runtime: Runtime = Runtime()) -> Probabilities:
-    """p(f|e) and p(e|f) as they were counted."""
+    """Return p(f|e) and p(e|f) without smoothing."""
     return counts.joint / counts.target, counts.joint / counts.source
 
 
@@ -146,14 +145,14 @@ Smoothing = Literal["none", "good-turing", "kneser-ney"]
 
 @dataclass(frozen=True, eq=False)
 class ScoredPhrases:
-    """A phrase table, and for each instance that went into it the pair it is an instance of."""
+    """A phrase table, and the pair of each instance."""
 
     pairs: PhrasePairs
     pair_of_instance: NDArray[np.int32]
 
 
 class WeightedText(NamedTuple):
-    """An aligned text as phrase pairs are scored in it: with the links before each source word, and words' weights."""
+    """An aligned text with the number of links before each source word, and the lexical weights of its words."""
 
     bitext: Bitext
     links: Links
@@ -170,7 +169,7 @@ class WeightedText(NamedTuple):
         workspace: Workspace | None = None,
         share: ShareDone = lambda share: None,
     ) -> WeightedText:
-        """Put a bitext and its links together, after a check that they fit."""
+        """Combine a bitext with its word alignment, after a check that they fit."""
         links = check_links(bitext, links)
         source, target = word_weights(bitext, links, lexical, share)
         arrays: dict[str, Any] = {
@@ -182,13 +181,13 @@ class WeightedText(NamedTuple):
         return cls(bitext, links, arrays["first"], arrays["source"], arrays["target"])
 
     def for_kernels(self) -> kernels.AlignedText:
-        """Return text and links as kernels take them."""
+        """Return text and word alignment as kernels take them."""
         sides = self.bitext.source.sentences, self.bitext.target.sentences
         return aligned_rows(*sides, self.links, self.first_link)
 
 
 class ChosenLinks(NamedTuple):
-    """For each pair the instance whose links it has, as columns."""
+    """The instance whose word alignment each pair has, as columns."""
 
     sentence: NDArray[np.int32]
     source_begin: NDArray[np.uint16]
@@ -236,7 +235,7 @@ def score_phrases(
 
 
 def check_smoothing(smoothing: str) -> None:
-    """Refuse a name that no smoothing has."""
+    """Refuse an unknown smoothing."""
     if smoothing not in SMOOTHINGS:
         raise UsageError(f"no smoothing is called '{smoothing}'; there are {', '.join(SMOOTHINGS)}")
 
@@ -295,14 +294,14 @@ def score_pairs(
 
 
 def _number(corpus: Corpus, spans: Spans, share: ShareDone, runtime: Runtime) -> NumberedSides:
-    """Number the distinct phrases of one side: the id of each instance, and the phrases."""
+    """Number the distinct phrases of one side; return the id of each instance, and the phrases."""
     text = corpus.sentences
     ids, words, offsets = kernels.number_spans(text.values, text.offsets, *spans, runtime.threads, share)
     return ids, Ragged(words, offsets)
 
 
 def _check_instances(instances: PhraseInstances, bitext: Bitext) -> None:
-    """Refuse instances of another bitext, as far as they reach outside their sentences."""
+    """Refuse instances that reach outside their sentences: they are of another bitext."""
     rows = instances.sentence
     inside = len(rows) == 0 or 0 <= rows.min() <= rows.max() < len(bitext)
     for corpus, (_, begin, length) in (
