@@ -1,4 +1,4 @@
-"""The model of characters: ordinary training and tuning, with settings that suit single words and few examples."""
+"""The model of characters: ordinary training and tuning, with settings for single words and few examples."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from dragoman.tuning.problems.evidence import Decoding
 from dragoman.tuning.runs.job import Job
 from dragoman.tuning.runs.loop import Loop
 
-#: What searches of single words look at: more changes nothing that is found.
+#: Search limits for single words: larger ones do not change the results.
 LIMITS = SearchLimits(pop_limit=50)
 
 SETTINGS = Settings(units="characters", boundaries=True, reordering_limit=0)
@@ -43,14 +43,14 @@ _EXAMPLES, _WORDS = "lm", "lm2"
 
 @dataclass(frozen=True)
 class CharacterModel(Options):
-    """How the model of characters is trained and tuned."""
+    """Options of training and tuning the model of characters."""
 
-    aligner: str = option("diagonal", "what aligns the characters: any aligner")
+    aligner: str = option("diagonal", "aligner of the characters: any aligner")
     max_phrase_length: int = option(7, "longest phrase, in characters, on either side", minimum=1, maximum=255)
     lm_order: int = option(8, "length of the longest n-grams of characters", minimum=1, maximum=16)
-    method: str = option("mira", "what tunes its weights: any method that takes n-best lists")
-    metric: str = option("accuracy", "what its weights are tuned to: accuracy, cer or any other metric")
-    iterations: int = option(3, "decodings of the development set, at most", minimum=1)
+    method: str = option("mira", "tuning method for its weights: any that takes n-best lists")
+    metric: str = option("accuracy", "metric for tuning its weights: accuracy, cer or any other")
+    iterations: int = option(3, "maximum number of tuning iterations", minimum=1)
     tuning_forms: int = option(1500, "forms of the development set that its weights are tuned on", minimum=1)
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ class CharacterModel(Options):
 
 
 class Calm(Progress):
-    """Says nothing: that few words say little about discounts of high orders is no news here."""
+    """Progress without output: warnings about little text for high orders are expected with few words."""
 
     def warn(self, text: str) -> None:
         """Say nothing."""
@@ -70,7 +70,7 @@ def words_model(lexicon: Lexicon, options: CharacterModel, *, runtime: Runtime =
     if not len(lexicon):
         return None
     text = Corpus.from_lines(SETTINGS.preparation().target(sorted(lexicon.words)))
-    # What a list has once at these lengths is a word in itself, which the choice knows of anyway.
+    # An n-gram of this length that occurs once is a word by itself, which the choice knows anyway.
     prune = ",".join("0" if n < 5 else "1" for n in range(1, options.lm_order + 1))
     kneser_ney = KneserNey(order=options.lm_order, prune=prune)
     return estimate_model(text, kneser_ney, runtime=replace(runtime, progress=Calm()))

@@ -1,4 +1,4 @@
-"""Candidates for each form: what the model writes, what is memorised and what is near, with features to choose by."""
+"""Candidates for each form, from the model, from memorised forms and from similar words, with their features."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from dragoman.search.translator import Translator
 
 #: The features beside those of the model, in the order of their columns.
 FEATURES = (
-    "known",  # a word of the modern list
-    "compound",  # not, but put together of two of them
-    "used",  # how often the examples have it as a modern form
-    "memorised",  # how often they have it for this form
-    "share",  # the share of that
-    "alike",  # if they do not have this form, how often they have it for those with the same skeleton
-    "same",  # the form as it is
-    "same.known",  # which is a modern word
-    "edits",  # letters that differ
-    "letters",  # how probable it is that letters change like that
-    "outside",  # not among what the model writes
-    "near",  # but a word of the list that is near
+    "known",  # is a word of the modern list
+    "compound",  # is not, but a compound of two of them
+    "used",  # count as a modern form in the examples (logarithm)
+    "memorised",  # count as the modern form of this form (logarithm)
+    "share",  # relative frequency among the modern forms of this form
+    "alike",  # if this form is not in the examples, count for forms with the same skeleton (logarithm)
+    "same",  # equals the form
+    "same.known",  # equals the form, and is a modern word
+    "edits",  # edit distance
+    "letters",  # log-probability of the changes of letters
+    "outside",  # is not in the model's n-best list
+    "near",  # is not, but a similar word of the modern list
 )
 
 _NONE: Counter[str] = Counter()
 
-#: So many forms are looked at together.
+#: Forms that are translated together.
 _BLOCK = 2000
 
-#: Beside a form, so many of the model's candidates have their neighbours looked up, of which so many are looked at.
+#: Number of the model's candidates, beside the form, whose similar words are looked up; number of similar words kept.
 _BASES, _NEAR = 3, 10
 
 
@@ -57,7 +57,7 @@ class Lists:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Lists]) -> Lists:
-        """Put lists with the same features one after the other."""
+        """Concatenate lists with the same features."""
         sizes = np.concatenate([np.diff(part.offsets) for part in parts])
         return cls(
             np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
@@ -69,7 +69,7 @@ class Lists:
 
 @dataclass(frozen=True, eq=False)
 class Proposer:
-    """What proposes candidates: a model of characters at its weights, memorised forms, and a list of words."""
+    """Generator of candidates: a model of characters with its weights, memorised forms, and a list of words."""
 
     translator: Translator
     memory: Memory
@@ -110,7 +110,7 @@ class Proposer:
     def _candidates(
         self, form: str, written: Sequence[str], begin: int, end: int
     ) -> dict[str, tuple[int, float, float]]:
-        """For each candidate the row of the model's that it is or is most like, and whether it is outside or near."""
+        """Return the candidates of a form, each with its row in the model's list, or the last row, and two features."""
         found: dict[str, tuple[int, float, float]] = {}
         for row in range(begin, end):
             if written[row].strip():
@@ -120,7 +120,7 @@ class Proposer:
         return found
 
     def _near(self, forms: Sequence[str], found: Sequence[Mapping[str, object]]) -> Iterator[tuple[int, str]]:
-        """Words of the list that are near to forms that are not memorised, or to what the model writes for them."""
+        """Yield words of the list that are similar to forms without memory, or to the model's candidates for them."""
         new = [i for i, form in enumerate(forms) if form not in self.memory.counts]
         asked = [(i, base) for i in new for base in dict.fromkeys((forms[i], *[*found[i]][:_BASES]))]
         of_query, words = self.lexicon.nearby.meet([base for _, base in asked])
@@ -148,13 +148,13 @@ class Proposer:
                 math.log1p(alike[candidate]),
                 float(same),
                 float(same and known),
-                0.0,  # the edits of all are counted together, and what they cost
+                0.0,  # edits and their costs are computed for all candidates together
                 0.0,
             )
 
 
 def _scores(model: LanguageModel, corpus: Corpus) -> NDArray[np.float64]:
-    """The logarithms of the probabilities of lines, ends included."""
+    """Return the log-probabilities of lines, ends included."""
     sentences = model.sentences(corpus)
     each = model.logprobs(sentences).astype(np.float64)
     return np.asarray(math.log(10) * np.add.reduceat(each, sentences.offsets[:-1] + np.arange(len(sentences))))
@@ -172,24 +172,24 @@ def _code_points(texts: Sequence[str]) -> Ragged[np.int32]:
     return Ragged(points, np.concatenate([[0], np.cumsum([len(text) for text in texts])]).astype(np.int64))
 
 
-#: Forms that are less probable are not looked at again.
+#: Less probable forms are ignored.
 _IMPROBABLE = 1e-3
 
 
 class Normalised(NamedTuple):
-    """A word's modern spelling, its probability, and others with theirs, the most probable first."""
+    """A word's modern spelling, its probability, and the alternatives with theirs, the most probable first."""
 
     modern: str
     confidence: float
     alternatives: tuple[tuple[str, float], ...] = ()
 
     def log_probabilities(self) -> list[tuple[str, float]]:
-        """All forms that are not improbable, with the logarithms of their probabilities."""
+        """Return all forms that are not improbable, with their log-probabilities."""
         forms = [(self.modern, self.confidence), *(one for one in self.alternatives if one[1] > _IMPROBABLE)]
         return [(form, math.log(max(sure, _IMPROBABLE))) for form, sure in forms]
 
     def preferring(self, place: int) -> Normalised:
-        """Return the same with another of its forms first: 0 is the one that is."""
+        """Return the same with the form at `place` first; 0 is the present one."""
         forms = [(self.modern, self.confidence), *self.alternatives]
         modern, sure = forms.pop(place)
         return Normalised(modern, sure, tuple(forms))

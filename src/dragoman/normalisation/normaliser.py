@@ -1,4 +1,4 @@
-"""A normaliser: words in, modern spellings out, with how sure they are and what else they may be."""
+"""A normaliser: words in, modern spellings out, with their probabilities and alternatives."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _DIGIT = re.compile(r"\d")
 
 @dataclass(frozen=True, eq=False)
 class Normaliser:
-    """Writes words in modern spelling: a model of characters proposes, memory and word lists have a say in the choice.
+    """Converter of words to modern spelling: a model of characters proposes candidates, a log-linear model chooses.
 
-    Each form is looked at once, however often it occurs.
+    Each form is normalised once, however often it occurs.
     """
 
     model: Model
@@ -52,7 +52,7 @@ class Normaliser:
 
     @cached_property
     def words(self) -> WordFinder:
-        """What finds words in running text, and forms of the examples whole."""
+        """Finder of words in running text, which finds forms of the examples whole."""
         return WordFinder(self.memory.counts, self.spelling)
 
     def normalise(self, words: Sequence[str], *, rule: Rule | None = None, runtime: Runtime = Runtime()) -> list[str]:
@@ -69,15 +69,15 @@ class Normaliser:
     def explain_sentences(
         self, sentences: Sequence[Sequence[str]], *, rule: Rule | None = None, runtime: Runtime = Runtime()
     ) -> list[list[Normalised]]:
-        """Return the same for many sentences, whose forms are looked at together.
+        """Return the same for many sentences, whose forms are normalised together.
 
-        A `rule` is a decision rule that chooses in place of the most probable form. If the normaliser knows of
-        context, words are chosen together with their neighbours.
+        `rule` is a decision rule that chooses instead of the most probable form. If the normaliser has a context model,
+        words are chosen together with their neighbours.
         """
         forms = [[self.form(word) for word in words] for words in sentences]
         known = self.forms((form for sentence in forms for form in sentence), rule=rule, runtime=runtime)
         found = []
-        written: dict[tuple[str, str], Normalised] = {}  # words come again
+        written: dict[tuple[str, str], Normalised] = {}  # words recur
         for words, sentence in zip(sentences, forms, strict=True):
             chosen = [known.get(form, Normalised(form, 1.0)) for form in sentence]
             if self.context is not None:
@@ -95,9 +95,9 @@ class Normaliser:
     def forms(
         self, forms: Iterable[str], *, rule: Rule | None = None, runtime: Runtime = Runtime()
     ) -> dict[str, Normalised]:
-        """Return what each form becomes alone, of those that can be normalised: neither too long nor without letters.
+        """Normalise forms without context; those that are too long or without letters are left out.
 
-        What was found by probability is remembered, of so many forms that memory does not fill up.
+        Without a rule, results are cached, up to a number of forms.
         """
         wanted = [form for form in dict.fromkeys(forms) if self._fit(form)]
         remembered = {} if rule is not None else {form: self._known.get(form) for form in wanted}
@@ -121,18 +121,18 @@ class Normaliser:
         return {form: known[form] for form in wanted}
 
     def modern_forms(self, examples: Examples, *, runtime: Runtime = Runtime()) -> list[str]:
-        """Return what the tokens of examples become, in the form in which examples have them."""
+        """Return the modern forms of the tokens of examples, preprocessed like examples."""
         words = [token.historical for token in examples.tokens]
         sentences = [words[begin:end] for begin, end in pairwise(examples.bounds)]
         found = self.explain_sentences(sentences, runtime=runtime)
         return [self.spelling.word(one.modern) for sentence in found for one in sentence]
 
     def memorised(self, word: str) -> str:
-        """Return the modern form that the examples have most often for a word, or the word."""
+        """Return the most frequent modern form of a word in the examples, or the word."""
         return self.spelling.word(self.written(word, self.memory.best(self.form(word))))
 
     def form(self, word: str) -> str:
-        """Bring a word into the form in which it is looked up: with its digits, if the examples have it so."""
+        """Return the form of a word that is looked up: with its digits, if the examples have it with them."""
         exact = self.spelling.word(word)
         return exact if exact in self.memory.counts else self.spelling.form(word)
 
@@ -143,14 +143,14 @@ class Normaliser:
         if (word, found.modern) in before:
             return before[word, found.modern]
         modern = self.written(word, found.modern)
-        others: dict[str, float] = {}  # forms that differ in digits only are written alike
+        others: dict[str, float] = {}  # forms that differ in digits only become the same
         for text, sure in found.alternatives:
             others.setdefault(self.written(word, text), sure)
         others.pop(modern, None)
         return before.setdefault((word, found.modern), Normalised(modern, found.confidence, tuple(others.items())))
 
     def written(self, word: str, modern: str) -> str:
-        """Give a modern form the digits and the case of the word that it stands for."""
+        """Restore the digits and the case of a word in its modern form."""
         modern = self.capitals.written(word, modern) if self.spelling.lowercase else modern
         digits = _DIGIT.findall(word) if self.form(word) != self.spelling.word(word) else []
         if digits:
@@ -208,23 +208,23 @@ class Normaliser:
         )
 
 
-#: The file by which a folder is known, and the number of its form.
+#: The main file of a normaliser's folder, and the version of its format.
 NAME, FORMAT = "normaliser.toml", 1
 
-#: The model of characters in it.
+#: The model of characters in the folder.
 MODEL = "model"
 
 _CONTEXT, _CAPITALS = "context.arpa", "capitals.tsv"
 
-#: What so many forms become is remembered.
+#: Largest number of forms in the cache.
 _REMEMBERED = 50_000
 
-#: So many forms beside the chosen one are kept.
+#: Largest number of alternatives beside the chosen form.
 _ALTERNATIVES = 10
 
 
 class Suggestion(NamedTuple):
-    """A form of a text, how often it occurs, and what the normaliser makes of it."""
+    """A form of a text, its number of occurrences, and its normalisation."""
 
     form: str
     occurrences: int
@@ -232,7 +232,7 @@ class Suggestion(NamedTuple):
 
     @property
     def expected_errors(self) -> float:
-        """How many of its tokens are wrong, if the normaliser knows how sure it is."""
+        """Expected number of tokens that are wrong, if confidences are calibrated."""
         return self.occurrences * (1 - self.normalised.confidence)
 
 
@@ -244,7 +244,7 @@ def suggestions(
     memorised: bool = False,
     runtime: Runtime = Runtime(),
 ) -> list[Suggestion]:
-    """Rank the forms of a text by the errors that they are expected to have; memorised ones only if asked for."""
+    """Rank the forms of a text by their expected errors; memorised forms are included only if `memorised`."""
     counts = Counter(map(normaliser.form, words))
     wanted = [form for form in counts if memorised or form not in normaliser.memory.counts]
     found = normaliser.forms(wanted, runtime=runtime)

@@ -1,4 +1,4 @@
-"""Training a normaliser: a model of characters, tuned; then the choice among its candidates and those of memory."""
+"""Training of a normaliser: a tuned model of characters, then the choice among its and the memorised candidates."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.problems.problem import Problem
 
-#: Without a development set, fewer examples cannot be cut into parts that teach anything.
+#: Least number of examples without a development set: they are cut into folds.
 FEWEST = 20
 
-#: Where the weights of the choice begin beside those of the model.
+#: Initial weights of the choice, beside those of the model.
 START = {"known": 0.5, "share": 1.0, "letters": 0.2}
 
-#: A model, the examples that it was trained on, and those that stand in for a text to normalise.
+#: A model, the examples that it was trained on, and held-out examples.
 Part = tuple[Model, Examples, Examples]
 
 
 @dataclass(frozen=True)
 class Learning(Options):
-    """How the choice among candidates is learnt."""
+    """Options of training the choice among candidates."""
 
-    candidates: int = option(40, "what the model proposes for each form", minimum=1, maximum=1000)
-    choice: str = option("mert", "what tunes the weights of the choice: any method that takes n-best lists")
-    context: bool = option(False, "learn to choose words together with their neighbours too; takes running text")
-    folds: int = option(4, "without a development set, parts of the examples that stand in for one in turn", minimum=2)
+    candidates: int = option(40, "candidates of the model for each form", minimum=1, maximum=1000)
+    choice: str = option("mert", "tuning method for the weights of the choice: any that takes n-best lists")
+    context: bool = option(False, "choose words together with their neighbours; needs examples of running text")
+    folds: int = option(4, "folds of cross-validation on the examples, if there is no development set", minimum=2)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -50,7 +50,7 @@ class Learning(Options):
 
     @property
     def tuner(self) -> Tuner:
-        """What tunes the choice."""
+        """The tuner of the choice."""
         made = TUNERS.get(self.choice)()
         assert isinstance(made, Tuner)
         return made
@@ -84,7 +84,8 @@ def train_normaliser(
         raise DataError("there are no examples", expected="some historical forms with their modern forms")
     if dev is not None and not len(dev):
         raise DataError(
-            "the development set is empty", expected="examples in it, or none at all: parts stand in for it"
+            "the development set is empty",
+            expected="examples in it, or no development set: cross-validation replaces it",
         )
     if dev is None and len(examples) < FEWEST:
         raise DataError(f"there are {len(examples)} examples", expected=f"at least {FEWEST}, or a development set")
@@ -123,12 +124,12 @@ class _Training:
     runtime: Runtime
 
     def model(self, examples: Examples) -> Model:
-        """Train a model of characters, untuned."""
+        """Train an untuned model of characters."""
         with self.runtime.stage("learning how spelling changed"):
             return character_model(examples, self.words, self.recipe.characters, runtime=self.runtime)
 
     def tuned(self, model: Model, dev: Examples) -> Model:
-        """Give a model weights that suit a development set."""
+        """Tune the weights of a model on a development set."""
         with self.runtime.stage("weighing what was learnt"):
             weights = tuned_weights(
                 model, dev.forms, self.recipe.characters, seed=self.recipe.seed, runtime=self.runtime
@@ -136,7 +137,7 @@ class _Training:
         return replace(model, weights=weights)
 
     def choice(self, parts: Sequence[Part]) -> Choice:
-        """Learn to choose on development sets, each with a model and the examples that this was trained on."""
+        """Train the choice on development sets, each with a model and the examples that it was trained on."""
         lists: list[Lists] = []
         gold: list[Counter[str]] = []
         with self.runtime.stage("proposing candidates") as share:
@@ -157,7 +158,7 @@ class _Training:
         )
 
     def in_turn(self, examples: Examples) -> list[Part]:
-        """Leave out each part of the examples in turn, and train on the rest; weights suit the first part."""
+        """Hold out each fold of the examples in turn, and train on the rest; weights are tuned on the first fold."""
         bounds = [i * len(examples) // self.recipe.learning.folds for i in range(self.recipe.learning.folds + 1)]
         parts: list[Part] = []
         for begin, end in pairwise(bounds):
@@ -169,7 +170,7 @@ class _Training:
 
 
 def context_weight(normaliser: Normaliser, known: Examples, dev: Examples, *, runtime: Runtime = Runtime()) -> float:
-    """Find how much the neighbours of words should weigh, by accuracy on a development set; the least of equals."""
+    """Return the weight of the context with the highest accuracy on a development set; the least of equal ones."""
     words = [token.historical for token in dev.tokens]
     forms = normaliser.forms(words, runtime=runtime)
     alone = [forms.get(word, Normalised(word, 1.0)) for word in words]
@@ -180,5 +181,7 @@ def context_weight(normaliser: Normaliser, known: Examples, dev: Examples, *, ru
         found = [one.modern for begin, end in pairwise(dev.bounds) for one in weighed.chosen(alone[begin:end])]
         scores[weight] = int(right(dev, found).sum())
     best = max(WEIGHTS, key=lambda weight: (scores[weight], -weight))
-    runtime.note(f"context weighs {best:g}: {scores[best]:,} of {len(dev):,} tokens right, {scores[0.0]:,} without it")
+    runtime.note(
+        f"weight of context {best:g}: {scores[best]:,} of {len(dev):,} tokens correct, {scores[0.0]:,} without"
+    )
     return best

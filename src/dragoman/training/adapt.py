@@ -275,7 +275,7 @@ class SystemBuilder:
 
     @cached_property
     def _language_model(self) -> tuple[LanguageModel, dict[str, float]]:
-        """The mixture of the corpora's language models with the lowest perplexity on the tuning set, and its weights."""
+        """The mixture of the corpora's language models with least perplexity on the tuning set, and its weights."""
         models = []
         for name, corpus in self._corpora.items():
             self._runtime.note(f"language model of {name}")

@@ -55,10 +55,10 @@ def extract_phrases(
 ) -> PhraseInstances:
     """Extract all pairs of spans of at most `max_length` words, with a link inside and none that leads outside.
 
-    Unaligned words at the edges of a span may belong to it or not: both pairs are extracted. Orientation is word-based: a pair
-    is monotone to its predecessor if the words before both spans are linked, a swap if the word before the target
-    span is linked to the one after the source span, and other if neither or both hold; likewise for the successor.
-    Sentence boundaries count as linked words.
+    Unaligned words at the edges of a span may belong to it or not: both pairs are extracted. Orientation is word-based:
+    a pair is monotone to its predecessor if the words before both spans are linked, a swap if the word before the
+    target span is linked to the one after the source span, and other if neither or both hold; likewise for the
+    successor. Sentence boundaries count as linked words.
 
     >>> from dragoman.core.corpus import Corpus
     >>> from dragoman.core.corpus import links_of

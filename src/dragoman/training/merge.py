@@ -125,7 +125,7 @@ def _write_pairs(folder: Path, parts: list[Kept], used: _Marks, workspace: Works
 
 
 def _steps(parts: list[Kept], firsts: list[NDArray[Any]], room: int) -> Iterator[list[tuple[int, int]]]:
-    """Yield the steps of the merge: a range of source phrases of each part that fit into `room` bytes with their pairs."""
+    """Yield the steps of the merge: a range of source phrases of each part, which fit into `room` with their pairs."""
     bounds = [part.map("first_pair") for part in parts]
     begin, cost = [0] * len(parts), 0
     end = list(begin)

@@ -127,7 +127,9 @@ PHRASES = Kind(
 class PhraseModel(Options):
     """From words to a phrase table."""
 
-    symmetrisation: Symmetrisation = option("grow-diag-final-and", "how to combine the two directions of word alignment")
+    symmetrisation: Symmetrisation = option(
+        "grow-diag-final-and", "how to combine the two directions of word alignment"
+    )
     max_phrase_length: int = option(7, "longest phrase, in words, on either side", minimum=1, maximum=255)
     smoothing: Literal["none", "good-turing", "kneser-ney"] = option("none", "smoothing of the relative frequencies")
     reordering: bool = option(True, "train a lexicalised reordering model (msd-bidirectional-fe)")
@@ -138,7 +140,9 @@ class PhraseModel(Options):
         minimum=-1,
         maximum=2**31 - 1,
     )
-    prune_limit: int = option(0, "keep at most this many targets per source phrase, best p(e|f) first; 0 keeps all", minimum=0)
+    prune_limit: int = option(
+        0, "keep at most this many targets per source phrase, best p(e|f) first; 0 keeps all", minimum=0
+    )
     prune_significance: str | None = option(None, "drop pairs whose -log p-value is below: a+e, a-e or a number")
     prune_score: float = option(0.0, "drop pairs with p(e|f) below", minimum=0, maximum=1)
 

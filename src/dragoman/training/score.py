@@ -31,10 +31,10 @@ _LOWEST_DISCOUNT = 0.01
 
 @dataclass(frozen=True, eq=False)
 class PairCounts:
-    """Counts of phrase pairs: of each pair, its source and its target, and of distinct pairs with the same source or target.
+    """Counts of phrase pairs, their sources and targets, and of the distinct pairs of each source and target.
 
-    `histogram` has the number of pairs that occurred 0, 1, 2, .. times, and `total` the number of pairs: of these or, if
-    they are some of the pairs of a text, of all.
+    `histogram` has the number of pairs that occurred 0, 1, 2, .. times, and `total` the number of pairs: of these or,
+    if they are some of the pairs of a text, of all.
     """
 
     joint: NDArray[np.int64]

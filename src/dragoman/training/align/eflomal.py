@@ -17,18 +17,18 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.training.align.base import Aligner, Directions
 
-_LONGEST = 1023  # eflomal passes over longer sentences
+_LONGEST = 1023  # eflomal skips longer sentences
 
 
 @dataclass(frozen=True)
 class Eflomal(Aligner):
-    """Calls eflomal, whose sampler takes its seed from the clock: two runs give slightly different links."""
+    """The eflomal package. Its sampler takes its seed from the clock: two runs give slightly different alignments."""
 
     name: ClassVar[str] = "eflomal"
 
-    samplers: int = option(3, "independent samplers, whose samples are put together", minimum=1)
-    relative_iterations: float = option(1.0, "iterations, relative to what eflomal chooses", minimum=0.001)
-    null_prior: float = option(0.2, "prior of a word having no link", minimum=0.001, maximum=0.99)
+    samplers: int = option(3, "independent samplers, whose samples are combined", minimum=1)
+    relative_iterations: float = option(1.0, "number of iterations, relative to eflomal's default", minimum=0.001)
+    null_prior: float = option(0.2, "prior probability of an unaligned word", minimum=0.001, maximum=0.99)
 
     def align(self, bitext: Bitext, *, runtime: Runtime = Runtime()) -> Directions:
         """Align the words of each sentence pair; an empty sentence has no links."""

@@ -126,18 +126,20 @@ class RuleModel(RuleExtraction):
     """Extraction, scoring and pruning of rules."""
 
     min_count: float = option(0.0, "drop rules with a lower count", minimum=0)
-    prune_limit: int = option(0, "keep at most this many targets per source side, best p(e|f) first; 0 keeps all", minimum=0)
+    prune_limit: int = option(
+        0, "keep at most this many targets per source side, best p(e|f) first; 0 keeps all", minimum=0
+    )
     prune_score: float = option(0.0, "drop rules with a lower p(e|f)", minimum=0, maximum=1)
-    prune_significance: str | None = option(None, "drop rules with a lower -log p-value (Fisher's exact test): a+e, a-e or a number")
+    prune_significance: str | None = option(
+        None, "drop rules with a lower -log p-value (Fisher's exact test): a+e, a-e or a number"
+    )
 
     reordering_sentences: int = option(
         10_000,
         "number of sentence pairs to count reordered nonterminals in, for structural distortion; 0 is all",
         minimum=0,
     )
-    sample: int = option(
-        0, "occurrences of a source side to extract rules on demand from; 0 is all", minimum=0
-    )
+    sample: int = option(0, "occurrences of a source side to extract rules on demand from; 0 is all", minimum=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -181,7 +183,7 @@ def rules(
 
 
 def rule_parts(bitext: Bitext, links: Links, options: RuleModel, *, runtime: Runtime = Runtime()) -> Parts:
-    """Do the same in the memory of a workspace; the result is in parts if it does not fit or there are several workers."""
+    """Do the same in the memory of a workspace; the result is in parts if it does not fit or workers are several."""
     text = aligned_text(bitext, links)
     with runtime.stage("counting linked words") as share:
         lexical = lexical_tables(bitext, text.links, within(share, 0, 0.5))

@@ -84,7 +84,7 @@ def test_the_default_aligner_looks_at_the_word_order_from_both_sides(order, expe
     found, wanted = Auto().align(bitext, runtime=Runtime(progress=listening)), expected.align(bitext)
     assert found.forward.values.tobytes() == wanted.forward.values.tobytes()
     assert found.reverse.values.tobytes() == wanted.reverse.values.tobytes()
-    assert any("aligning anew by the HMM" in text for text in listening.said) == isinstance(expected, Hmm)
+    assert any("aligning again by the HMM" in text for text in listening.said) == isinstance(expected, Hmm)
 
 
 def test_the_diagonal_aligner_is_said_to_be_made_for_others():

@@ -46,9 +46,9 @@ def test_pairs_that_are_too_long_have_no_links_whatever_the_memory(bitext, tmp_p
     with Workspace(400_000, tmp_path) as workspace:
         table = TranslationTable(bitext.source, bitext.target, runtime=Runtime(workspace=workspace))
         assert SentenceGroups(table).left_out
-    with pytest.warns(UserWarning, match="without links"):
+    with pytest.warns(UserWarning, match="does not align"):
         expected = Hmm(iterations=1).align(bitext)
-    with Workspace(400_000, tmp_path) as workspace, pytest.warns(UserWarning, match="without links"):
+    with Workspace(400_000, tmp_path) as workspace, pytest.warns(UserWarning, match="does not align"):
         limited = Hmm(iterations=1).align(bitext, runtime=Runtime(workspace=workspace))
     assert limited.forward.values.tobytes() == expected.forward.values.tobytes()
     assert limited.reverse.offsets.tobytes() == expected.reverse.offsets.tobytes()

@@ -151,7 +151,7 @@ def test_much_text_that_repeats_itself_is_not_called_too_little():
     assert warning.startswith("the text repeats itself: of 303 1-grams 0 / 0 / 0 / 0; ")
     assert f"of {len(ngrams.orders[2]):,} 3-grams 0 / " in warning
     assert "too little" not in warning
-    assert "0.5,1,1.5 are used in their place" in warning
+    assert "0.5,1,1.5 are used instead" in warning
     other = estimate(corpus, KneserNey(order=3, discount_fallback="0.5,0.9,1.5"), runtime=Runtime(progress=heard))
     assert not np.array_equal(ngrams.orders[2].logprobs, other.orders[2].logprobs)
 
