@@ -34,7 +34,7 @@ from dragoman.model.mixture import (
     named_shares,
     reordered,
     uniform_shares,
-    united,
+    unite_tables,
     with_shares,
 )
 from dragoman.model.parts import Settings
@@ -46,7 +46,7 @@ from dragoman.training.align.auto import Auto
 from dragoman.training.align.base import Aligner, symmetrise
 from dragoman.training.lm.interpolate import interpolate, interpolation_weights
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
-from dragoman.training.mix import aligned_beside, perplexity_shares, tuning_pairs
+from dragoman.training.mix import align_beside, perplexity_shares, tuning_pairs
 from dragoman.training.phrases import PhraseModel, phrase_pairs
 from dragoman.training.pipeline import language_model_text, with_reordering_limit
 from dragoman.training.prepare import Cleaning, Preparation, clean, prepare
@@ -228,7 +228,7 @@ class SystemBuilder:
         apart = [self._aligned(self._whole.take(rows)) for rows in self._rows[:-1]]
         *training, tuning = self._rows
         beside = self._whole.take(np.concatenate(training))
-        aligned = aligned_beside(self._whole.take(tuning), beside, self._recipe.aligner, runtime=self._runtime)
+        aligned = align_beside(self._whole.take(tuning), beside, self._recipe.aligner, runtime=self._runtime)
         return [*apart, aligned]
 
     def _aligned(self, bitext: Bitext) -> Links:
@@ -264,7 +264,7 @@ class SystemBuilder:
     def _union(self) -> PhrasePairs:
         tables, joint = self._tables, self._joint if self._recipe.phrase_model.reordering else None
         with self._runtime.stage("uniting the phrase tables"):
-            return united(tables, reordering=joint)
+            return unite_tables(tables, reordering=joint)
 
     @cached_property
     def _perplexity_shares(self) -> NDArray[np.float64]:

@@ -26,7 +26,7 @@ from dragoman.core.store import Arrays, ArrayWriter, load_array, load_arrays, ro
 from dragoman.core.workspace import Workspace
 from dragoman.model.grammar import NONTERMINAL, ROOT, Grammar
 from dragoman.model.phrase_table import PhraseTable, log_scores
-from dragoman.training.partitions import Parts
+from dragoman.training.partitions import ScoredParts
 
 #: Memory for the work on a source phrase, on a pair and on a target phrase, in bytes.
 _SOURCE, _PAIR, _TARGET = 250, 250, 200
@@ -51,10 +51,10 @@ class Index(Generic[Indexed]):
     """The ways from pairs to a part of a model: those in memory directly, those in parts by a merge into files."""
 
     from_pairs: Callable[[PhrasePairs], Indexed]
-    write: Callable[[Parts, Workspace, Path, ShareDone], None]
+    write: Callable[[ScoredParts, Workspace, Path, ShareDone], None]
     from_arrays: Callable[[Arrays], Indexed]
 
-    def build(self, found: Parts, workspace: Workspace, share: ShareDone = lambda share: None) -> Indexed:
+    def build(self, found: ScoredParts, workspace: Workspace, share: ShareDone = lambda share: None) -> Indexed:
         """Index pairs; if they are in parts, the index is mapped from files of the workspace."""
         if found.whole is not None:
             return self.from_pairs(found.whole)
@@ -64,7 +64,7 @@ class Index(Generic[Indexed]):
         return self.from_arrays(load_arrays(folder))
 
 
-def _write_table(found: Parts, workspace: Workspace, folder: Path, share: ShareDone) -> None:
+def _write_table(found: ScoredParts, workspace: Workspace, folder: Path, share: ShareDone) -> None:
     """Merge the parts of a phrase table into its files, and remove them."""
     used = _Marks(found.instances)
     for part in found.parts:
@@ -361,7 +361,7 @@ def table_index() -> Index[PhraseTable]:
 def grammar_index(hole_counts: NDArray[np.float64] | None = None) -> Index[Grammar]:
     """Return how rules are indexed as a grammar; `hole_counts` are its counts of reordered nonterminals."""
 
-    def write(found: Parts, workspace: Workspace, folder: Path, share: ShareDone) -> None:
+    def write(found: ScoredParts, workspace: Workspace, folder: Path, share: ShareDone) -> None:
         _write_grammar(found.parts, workspace, folder, share)
         if hole_counts is not None:
             save_arrays(folder, {"hole_counts": hole_counts})

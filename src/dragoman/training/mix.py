@@ -26,7 +26,7 @@ from dragoman.model.mixture import (
     normalised,
     share_names,
     uniform_shares,
-    united,
+    unite_tables,
     with_shares,
 )
 from dragoman.model.phrase_table import PhraseTable
@@ -40,7 +40,7 @@ from dragoman.training.score import score_phrases
 Floats = NDArray[np.float64]
 
 
-def likeliest_mixture(
+def fit_mixture_weights(
     probabilities: Floats,
     counts: Floats | None = None,
     *,
@@ -56,7 +56,7 @@ def likeliest_mixture(
     result is a global optimum.
 
     >>> probabilities, counts = np.array([[0.5, 0.5], [0.25, 1.0]]), np.array([3.0, 2.0])
-    >>> likeliest_mixture(probabilities, counts, iterations=1000, tolerance=1e-12).round(3).tolist()
+    >>> fit_mixture_weights(probabilities, counts, iterations=1000, tolerance=1e-12).round(3).tolist()
     [0.8, 0.2]
     """
     shares = None if counts is None else counts / counts.sum()
@@ -125,7 +125,7 @@ def mix(
     _check_alike({**models, "base": base})
     name, own = _only_table("base", base)
     with runtime.stage("uniting the phrase tables"):
-        union = united(tables, reordering=own.to_pairs(base.source_vocab, base.target_vocab))
+        union = unite_tables(tables, reordering=own.to_pairs(base.source_vocab, base.target_vocab))
     if options.weights == "perplexity":
         if tuning is None:
             raise UsageError("shares by perplexity need a tuning set: a source and a reference")
@@ -283,7 +283,9 @@ def perplexity_shares(union: PhrasePairs, pairs: PhrasePairs, *, runtime: Runtim
     for s, score in enumerate(union.score_names):
         column = probabilities[:, :, s].T
         there = column.any(axis=0)
-        shares.append(likeliest_mixture(column[:, there], counts[there], iterations=_ITERATIONS, tolerance=_TOLERANCE))
+        shares.append(
+            fit_mixture_weights(column[:, there], counts[there], iterations=_ITERATIONS, tolerance=_TOLERANCE)
+        )
         entropy = -float(np.log2(shares[-1] @ column[:, there]) @ counts[there] / counts[there].sum())
         shown = ", ".join(f"{name} {share:.4f}" for name, share in zip(union.components.names, shares[-1], strict=True))
         runtime.note(f"{score}: {shown}; cross-entropy {entropy:.3f} bits of {int(counts[there].sum()):,} pairs")
@@ -298,10 +300,10 @@ def _aligned(
     if tuning.alignment is not None:
         return read_links(tuning.alignment, tuning.bitext).take(cleaned.rows), cleaned.bitext
     beside = [dictionary(table) for table in tables.values()] if tuning.beside is None else [tuning.beside]
-    return aligned_beside(cleaned.bitext, Bitext.concatenate(beside), aligner, runtime=runtime), cleaned.bitext
+    return align_beside(cleaned.bitext, Bitext.concatenate(beside), aligner, runtime=runtime), cleaned.bitext
 
 
-def aligned_beside(bitext: Bitext, beside: Bitext, aligner: Aligner, *, runtime: Runtime = Runtime()) -> Links:
+def align_beside(bitext: Bitext, beside: Bitext, aligner: Aligner, *, runtime: Runtime = Runtime()) -> Links:
     """Align a text together with a larger one, from which the aligner learns the words."""
     whole = Bitext.concatenate([bitext, clean(beside).bitext])
     links = symmetrise(aligner.align(whole, runtime=runtime), runtime=runtime)

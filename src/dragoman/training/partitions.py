@@ -92,11 +92,11 @@ class Exchange:
             self._answers.close()
 
 
-Text = TypeVar("Text")
+BlockText = TypeVar("BlockText")
 
 
 @dataclass(frozen=True)
-class Kind:
+class PairKind:
     """Phrase pairs or rules: what messages call them, and the memory that the work on them takes, in bytes."""
 
     instances: str
@@ -122,7 +122,7 @@ class Kind:
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class ScoredParts:
     """The scored pairs of a text: all in memory (`whole`), or in parts on disk that are to be merged.
 
     Parts of a phrase table have their source phrases in order of first occurrence; `targets` are the distinct target
@@ -136,18 +136,18 @@ class Parts:
 
 
 @dataclass(frozen=True, eq=False)
-class Block(Generic[Text]):
+class SentenceBlock(Generic[BlockText]):
     """Some sentence pairs to extract instances from, with a callback for progress."""
 
-    text: Text
+    text: BlockText
     share: ShareDone
 
 
-def instance_runs(
-    kind: Kind,
+def extract_instances(
+    kind: PairKind,
     bitext: Bitext,
-    extract: Work[Block[Text], Arrays],
-    part: Callable[[slice], Text],
+    extract: Work[SentenceBlock[BlockText], Arrays],
+    part: Callable[[slice], BlockText],
     buckets: BucketsOf,
     *,
     runtime: Runtime = Runtime(),
@@ -162,7 +162,10 @@ def instance_runs(
     with runtime.stage(f"extracting {kind.instances}") as share:
         words = min(workspace.room() // (2 * kind.instance_bytes * kind.instances_per_word), kind.words_at_once)
         ranges = list(bitext.blocks(max(words // runtime.parts_at_once, 1)))
-        blocks = (Block(part(at), ShareHere(within(share, at.start / sentences, at.stop / sentences))) for at in ranges)
+        blocks = (
+            SentenceBlock(part(at), ShareHere(within(share, at.start / sentences, at.stop / sentences)))
+            for at in ranges
+        )
         for at, found in zip(ranges, runtime.map_parts(extract, blocks), strict=True):
             rows: dict[str, NDArray[Any]] = {**found}
             rows["sentence"] = rows["sentence"] + np.int32(at.start)
@@ -176,7 +179,7 @@ def instance_runs(
 
 
 @dataclass(frozen=True, eq=False)
-class CountedPart:
+class CountedPartition:
     """A partition after counting, with the counts of its target sides, and totals, over all partitions."""
 
     first: bool
@@ -185,14 +188,14 @@ class CountedPart:
     totals: NDArray[np.int64]
 
 
-class PartWork(ABC):
+class PartitionWork(ABC):
     """Work on a partition: counting, and after all partitions are counted, scoring. It is sent to workers whole."""
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[PairKind]
 
-    def __call__(self, part: Arrays | CountedPart, runtime: Runtime) -> Any:
+    def __call__(self, part: Arrays | CountedPartition, runtime: Runtime) -> Any:
         """Count a partition: return its number of rows, its counts and its questions. Or score it: return its pairs."""
-        if not isinstance(part, CountedPart):
+        if not isinstance(part, CountedPartition):
             return len(part["sentence"]), *self.count(part, alone=False, runtime=runtime)
         pairs = self.score(part.arrays, part.answers, part.totals, runtime=runtime.quiet(warns=part.first))
         return len(pairs), self.final(pairs, part)
@@ -227,12 +230,12 @@ class PartWork(ABC):
     ) -> PhrasePairs:
         """Score and prune the pairs of a partition."""
 
-    def final(self, pairs: PhrasePairs, part: CountedPart) -> Arrays:
+    def final(self, pairs: PhrasePairs, part: CountedPartition) -> Arrays:
         """Return what the merge needs of a partition: by default a grammar of its own."""
         return Grammar.from_pairs(pairs).arrays()
 
 
-def scored_parts(work: PartWork, runs: Runs, *, runtime: Runtime = Runtime()) -> Parts:
+def score_parts(work: PartitionWork, runs: Runs, *, runtime: Runtime = Runtime()) -> ScoredParts:
     """Count, score and prune instances; the result is in parts if it does not fit or there are several workers."""
     partitions, kind = runs.partitions(runtime.parts_at_once), work.kind
     rows = next(partitions)
@@ -241,7 +244,7 @@ def scored_parts(work: PartWork, runs: Runs, *, runtime: Runtime = Runtime()) ->
         del rows
         whole = work.score(arrays, answers, work.totals(arrays), runtime=runtime)
         _check_left(len(whole), kind)
-        return Parts(whole, [], [], runs.rows)
+        return ScoredParts(whole, [], [], runs.rows)
 
     workspace, waiting, totals, done = runtime.workspace, list[Kept](), np.zeros(1, np.int64), 0
     exchange = Exchange(
@@ -266,9 +269,9 @@ def scored_parts(work: PartWork, runs: Runs, *, runtime: Runtime = Runtime()) ->
             targets.append(Kept(workspace, f"targets-{len(targets)}", found))
         return answers
 
-    def to_score() -> Iterator[CountedPart]:
+    def to_score() -> Iterator[CountedPartition]:
         for number, kept in enumerate(waiting):
-            yield CountedPart(number == 0, kept.load(), exchange.read(number), totals)
+            yield CountedPartition(number == 0, kept.load(), exchange.read(number), totals)
             kept.discard()
 
     with runtime.stage(f"counting {kind.targets}") as share:
@@ -281,9 +284,9 @@ def scored_parts(work: PartWork, runs: Runs, *, runtime: Runtime = Runtime()) ->
             share(len(parts) / len(waiting))
     exchange.close()
     _check_left(left, kind)
-    return Parts(None, parts, targets, runs.rows)
+    return ScoredParts(None, parts, targets, runs.rows)
 
 
-def _check_left(pairs: int, kind: Kind) -> None:
+def _check_left(pairs: int, kind: PairKind) -> None:
     if not pairs:
         raise UsageError(f"pruning left no {kind.pair}; prune less")

@@ -6,7 +6,7 @@ A phrase is identified by a place in the text where it occurs, and compared word
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,23 +21,24 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.spill import BUCKETS
 from dragoman.core.store import Arrays
 from dragoman.core.workspace import Workspace
-from dragoman.training.align.base import Method as Symmetrisation
+from dragoman.training.align.base import Symmetrisation
 from dragoman.training.extract import PhraseInstances, extract_spans, score_reordering
 from dragoman.training.lexical import check_links, lexical_tables
 from dragoman.training.partitions import (
-    Block,
-    CountedPart,
-    Kind,
-    Parts,
-    PartWork,
-    instance_runs,
-    scored_parts,
+    CountedPartition,
+    PairKind,
+    PartitionWork,
+    ScoredParts,
+    SentenceBlock,
+    extract_instances,
+    score_parts,
 )
 from dragoman.training.prune import least_significance, negative_log_p, prune_pairs
 from dragoman.training.score import (
     ChosenLinks,
     CountedPhrases,
     PairCounts,
+    PhraseSmoothing,
     WeightedText,
     check_smoothing,
     count_pairs,
@@ -47,7 +48,7 @@ from dragoman.training.score import (
 )
 
 
-def questions_of(counted: CountedPhrases, instances: Arrays) -> tuple[Arrays, NDArray[np.int64]]:
+def phrase_questions(counted: CountedPhrases, instances: Arrays) -> tuple[Arrays, NDArray[np.int64]]:
     """Return a partition's questions about its target phrases, and the first instance of each source phrase."""
     pair_of_instance, number = counted.pair_of_instance, instances["number"]
     sources = _first_of(counted.source_ids[pair_of_instance], len(counted.sources))
@@ -63,7 +64,7 @@ def questions_of(counted: CountedPhrases, instances: Arrays) -> tuple[Arrays, ND
     return questions, np.asarray(number[sources], np.int64)
 
 
-def put_together(corpus: Corpus, questions: dict[str, Any], *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
+def sum_marginals(corpus: Corpus, questions: dict[str, Any], *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
     """Sum up the counts of the phrase of each question over all partitions, with the number of its first instance.
 
     Return also the distinct phrases, in order of their first instances.
@@ -110,7 +111,7 @@ def _sums(ids: NDArray[np.int32], values: NDArray[Any], size: int) -> NDArray[np
 
 
 #: Measured with phrases of up to seven words.
-PHRASES = Kind(
+PHRASE_KIND = PairKind(
     "phrases",
     "phrase pair",
     "target phrases",
@@ -131,7 +132,7 @@ class PhraseModel(Options):
         "grow-diag-final-and", "how to combine the two directions of word alignment"
     )
     max_phrase_length: int = option(7, "longest phrase, in words, on either side", minimum=1, maximum=255)
-    smoothing: Literal["none", "good-turing", "kneser-ney"] = option("none", "smoothing of the relative frequencies")
+    smoothing: PhraseSmoothing = option("none", "smoothing of the relative frequencies")
     reordering: bool = option(True, "train a lexicalised reordering model (msd-bidirectional-fe)")
     reordering_limit: int | None = option(
         None,
@@ -161,7 +162,7 @@ def phrase_pairs(bitext: Bitext, links: Links, options: PhraseModel, *, runtime:
 
 def phrase_parts(
     bitext: Bitext, links: Links, options: PhraseModel, *, as_grammars: bool = False, runtime: Runtime = Runtime()
-) -> Parts:
+) -> ScoredParts:
     """Do the same in the memory of a workspace; the result is in parts if it does not fit or there are several workers.
 
     With `as_grammars`, parts are grammars, to be merged into a grammar instead of a phrase table.
@@ -183,8 +184,8 @@ def phrase_parts(
         )
 
     extract = ExtractPhrases(options.max_phrase_length)
-    runs = instance_runs(PHRASES, bitext, extract, part, buckets, runtime=runtime)
-    return scored_parts(PhraseWork(text, options, as_grammars), runs, runtime=runtime)
+    runs = extract_instances(PHRASE_KIND, bitext, extract, part, buckets, runtime=runtime)
+    return score_parts(PhraseWork(text, options, as_grammars), runs, runtime=runtime)
 
 
 #: Offsets of the sentences of both sides, and their word alignment: extraction does not look at words.
@@ -197,17 +198,17 @@ class ExtractPhrases:
 
     max_length: int
 
-    def __call__(self, block: Block[BlockSpans], runtime: Runtime) -> Arrays:
+    def __call__(self, block: SentenceBlock[BlockSpans], runtime: Runtime) -> Arrays:
         """Return the columns of the instances."""
         found = extract_spans(*block.text, max_length=self.max_length, share=block.share, runtime=runtime)
         return dict(vars(found))
 
 
 @dataclass(frozen=True, eq=False)
-class PhraseWork(PartWork):
+class PhraseWork(PartitionWork):
     """Work on a partition of phrase pairs."""
 
-    kind: ClassVar[Kind] = PHRASES
+    kind: ClassVar[PairKind] = PHRASE_KIND
 
     text: WeightedText
     options: PhraseModel
@@ -225,7 +226,7 @@ class PhraseWork(PartWork):
                 arrays["reordering"] = score_reordering(instances, counted.pair_of_instance, len(counted))
         if alone:
             return arrays, _target_marginals(counted)
-        questions, arrays["source_first"] = questions_of(counted, rows)
+        questions, arrays["source_first"] = phrase_questions(counted, rows)
         return arrays, questions
 
     def totals(self, arrays: Arrays) -> NDArray[np.int64]:
@@ -246,7 +247,7 @@ class PhraseWork(PartWork):
 
     def reply(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
         """Sum up the counts of each target phrase."""
-        return put_together(self.text.bitext.target, questions, runtime=runtime)
+        return sum_marginals(self.text.bitext.target, questions, runtime=runtime)
 
     def score(
         self, arrays: Arrays, answers: Arrays, totals: NDArray[np.int64], *, runtime: Runtime = Runtime()
@@ -265,7 +266,7 @@ class PhraseWork(PartWork):
 
         return prune_pairs(pairs, options, len(self.text.bitext), log_p)
 
-    def final(self, pairs: PhrasePairs, part: CountedPart) -> Arrays:
+    def final(self, pairs: PhrasePairs, part: CountedPartition) -> Arrays:
         """Return what the merge needs of a partition."""
         if self.as_grammars:
             return super().final(pairs, part)

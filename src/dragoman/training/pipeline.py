@@ -33,10 +33,10 @@ from dragoman.training.align.base import Aligner, symmetrise
 from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
 from dragoman.training.merge import Index, Indexed, grammar_index, table_index
-from dragoman.training.partitions import Parts
-from dragoman.training.phrases import PHRASES, PhraseModel, phrase_parts
+from dragoman.training.partitions import ScoredParts
+from dragoman.training.phrases import PHRASE_KIND, PhraseModel, phrase_parts
 from dragoman.training.prepare import Cleaning, PreparedText, clean
-from dragoman.training.rules.extract import RULES
+from dragoman.training.rules.extract import RULE_KIND
 from dragoman.training.rules.model import RuleModel, corpus_grammar, reordered_nonterminals, rule_parts
 
 #: Text is converted to another vocabulary in pieces of this many words.
@@ -62,7 +62,7 @@ class TrainRecipe:
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class TrainingResult:
     """A model, with the sentence pairs that it was trained on and their word alignment."""
 
     model: Model
@@ -78,7 +78,7 @@ def train(
     lm_texts: Sequence[Corpus] = (),
     arpas: Sequence[PathLike] = (),
     runtime: Runtime = Runtime(),
-) -> Trained:
+) -> TrainingResult:
     """Train a model from tokenised parallel text.
 
     `alignment` is a file of word alignments made elsewhere, one line for each sentence pair. The language model is
@@ -94,9 +94,9 @@ def train(
     whole = bitext
     # Check files and disk space before the work begins.
     if rule_model is not None:
-        RULES.check_disk(bitext, runtime.workspace)
+        RULE_KIND.check_disk(bitext, runtime.workspace)
     if rule_model is None or with_phrases:
-        PHRASES.check_disk(bitext, runtime.workspace)
+        PHRASE_KIND.check_disk(bitext, runtime.workspace)
     finished = [LanguageModel.from_ngrams(read_arpa(path, runtime=runtime)) for path in arpas]
     links = None if alignment is None else read_links(alignment, bitext)
     cleaned = clean(bitext, cleaning, runtime=runtime)
@@ -149,7 +149,7 @@ def train(
             "language_model": {"name": "file"} if arpas else kneser_ney.to_dict(),
         },
     )
-    return Trained(model, bitext, links)
+    return TrainingResult(model, bitext, links)
 
 
 def _aligned(bitext: Bitext, aligner: Aligner, options: PhraseModel, runtime: Runtime) -> Links:
@@ -198,7 +198,7 @@ class _Stage(NamedTuple):
     result: str
 
 
-def _indexed(stage: _Stage, extract: Callable[[], Parts], index: Index[Indexed], runtime: Runtime) -> Indexed:
+def _indexed(stage: _Stage, extract: Callable[[], ScoredParts], index: Index[Indexed], runtime: Runtime) -> Indexed:
     """Extract and index pairs, unless a training that was killed did so and they did not fit into memory."""
     made = _made_before(stage, runtime)
     if made is not None:

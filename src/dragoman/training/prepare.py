@@ -302,7 +302,7 @@ class Cleaning(Options):
 
 
 @dataclass(frozen=True, eq=False)
-class Cleaned:
+class CleaningResult:
     """The sentence pairs that are kept, their rows in the original bitext, and the number dropped for each reason."""
 
     bitext: Bitext
@@ -310,7 +310,7 @@ class Cleaned:
     dropped: Mapping[str, int]
 
 
-def clean(bitext: Bitext, options: Cleaning | None = None, *, runtime: Runtime = Runtime()) -> Cleaned:
+def clean(bitext: Bitext, options: Cleaning | None = None, *, runtime: Runtime = Runtime()) -> CleaningResult:
     """Drop pairs with an empty or long side, with sides of very different lengths, or with reserved words.
 
     A pair counts for the first reason that holds. If anything is dropped, one warning says how much and why.
@@ -341,7 +341,7 @@ def clean(bitext: Bitext, options: Cleaning | None = None, *, runtime: Runtime =
         )
     if why:
         runtime.warn(f"skipped {len(bitext) - len(rows):,} of {len(bitext):,} pairs: {why}")
-    return Cleaned(bitext.take(rows) if why else bitext, rows, dropped)
+    return CleaningResult(bitext.take(rows) if why else bitext, rows, dropped)
 
 
 def _has_reserved(corpus: Corpus) -> NDArray[np.bool_]:

@@ -140,7 +140,7 @@ SMOOTHINGS: dict[str, Callable[..., Probabilities]] = {
 }
 
 
-Smoothing = Literal["none", "good-turing", "kneser-ney"]
+PhraseSmoothing = Literal["none", "good-turing", "kneser-ney"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +208,7 @@ def score_phrases(
     links: Links,
     lexical: LexicalTables,
     *,
-    smoothing: Smoothing = "none",
+    smoothing: PhraseSmoothing = "none",
     runtime: Runtime = Runtime(),
 ) -> ScoredPhrases:
     """Count phrase pairs and score them with p(f|e), lexical(f|e), p(e|f), lexical(e|f).
@@ -276,7 +276,7 @@ def score_pairs(
     counts: PairCounts,
     text: WeightedText,
     *,
-    smoothing: Smoothing = "none",
+    smoothing: PhraseSmoothing = "none",
     runtime: Runtime = Runtime(),
 ) -> tuple[PhrasePairs, NDArray[np.int64]]:
     """Score counted pairs and sort them; return also the rows of `counted` that they come from."""

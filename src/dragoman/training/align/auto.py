@@ -44,11 +44,11 @@ def jump_lengths(links: Links) -> NDArray[np.int64]:
     return np.asarray(np.abs(sources[first[1:]] - sources[last[:-1]] - 1)[inside])
 
 
-def swapped(links: Links) -> Links:
+def swap_sides(links: Links) -> Links:
     """Swap the source and target positions of links.
 
     >>> from dragoman.core.corpus import links_of
-    >>> target_positions(swapped(links_of([[(0, 5), (3, 1)]]))).tolist()
+    >>> target_positions(swap_sides(links_of([[(0, 5), (3, 1)]]))).tolist()
     [0, 3]
     """
     values = target_positions(links).astype(np.uint32) << np.uint32(16) | source_positions(links).astype(np.uint32)
@@ -85,7 +85,7 @@ class Auto(Diagonal):
         directions = Diagonal(**self.to_dict()).align(bitext, runtime=replace(runtime, progress=withheld))
         few = np.unique(np.linspace(0, len(bitext) - 1, min(len(bitext), _ENOUGH)).astype(np.int64))
         both = symmetrise(Directions(directions.forward.take(few), directions.reverse.take(few)), "intersection")
-        share = max(share_of_long_jumps(both), share_of_long_jumps(swapped(both)))
+        share = max(share_of_long_jumps(both), share_of_long_jumps(swap_sides(both)))
         if share <= TOO_MANY:
             withheld.tell()
             return directions

@@ -127,11 +127,11 @@ def check_lengths(bitext: Bitext) -> None:
             )
 
 
-Method = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
+Symmetrisation = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
 
 
 def symmetrise(
-    directions: Directions, method: Method = "grow-diag-final-and", *, runtime: Runtime = Runtime()
+    directions: Directions, method: Symmetrisation = "grow-diag-final-and", *, runtime: Runtime = Runtime()
 ) -> Links:
     """Combine both directions; the result is a subset of their union, and rows are sorted.
 
@@ -144,8 +144,8 @@ def symmetrise(
     >>> source_positions(symmetrise(both)).tolist(), source_positions(symmetrise(both, "intersection")).tolist()
     ([0, 1, 2], [0])
     """
-    if method not in get_args(Method):
-        raise UsageError(f"no symmetrisation is called '{method}'; there are {', '.join(get_args(Method))}")
+    if method not in get_args(Symmetrisation):
+        raise UsageError(f"no symmetrisation is called '{method}'; there are {', '.join(get_args(Symmetrisation))}")
     forward, reverse = directions.forward, directions.reverse
     if len(forward) != len(reverse):
         raise DataError(
@@ -153,4 +153,4 @@ def symmetrise(
             expected="one line for each sentence pair in both",
         )
     both = forward.values, forward.offsets, reverse.values, reverse.offsets
-    return Ragged(*kernels.symmetrise_links(*both, get_args(Method).index(method), runtime.threads))
+    return Ragged(*kernels.symmetrise_links(*both, get_args(Symmetrisation).index(method), runtime.threads))

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.training.align.base import DirectionalAligner, Passes
+from dragoman.training.align.hmm_passes import HmmPasses
 from dragoman.training.align.model1 import train_model1
-from dragoman.training.align.sentence_groups import SentenceGroups
 from dragoman.training.align.translation_table import TranslationTable
 
 
@@ -47,7 +47,7 @@ class Hmm(DirectionalAligner):
         """Train one direction; return the given position of each generated token, or -1 if it has none."""
         alpha = self.alpha if self.variational_bayes else None
         train_model1(table, self.model1_iterations, alpha, passes)
-        sentences = SentenceGroups(table)
+        sentences = HmmPasses(table)
         if sentences.left_out:
             runtime.warn(f"the hmm aligner does not align {sentences.left_out} sentence pairs of thousands of words")
         settings = self.uniform_share, self.null_probability

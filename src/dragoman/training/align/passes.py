@@ -69,7 +69,7 @@ _NOTHING, _NO_LINKS = np.empty(0), np.empty(0, np.int32)
 
 
 @dataclass(frozen=True, eq=False)
-class RangeAsked:
+class RangeTask:
     """A task for the pairs of range `number`, which have these probabilities: a pass of EM, or as the `last`, links."""
 
     number: int
@@ -83,7 +83,7 @@ class RangeAsked:
 
 
 @dataclass(frozen=True, eq=False)
-class RangeFound:
+class RangeResult:
     """Counts of pairs, the feature of each word and each token's posterior of a link; or from the last task, links."""
 
     counts: NDArray[np.float64]
@@ -111,7 +111,7 @@ class RangeWork:
     def _tokens(self) -> Tokens:
         return kernels.group_tokens(self.generated.values, self.generated.offsets, self.given.offsets, self.types)
 
-    def __call__(self, asked: RangeAsked, runtime: Runtime) -> RangeFound:
+    def __call__(self, asked: RangeTask, runtime: Runtime) -> RangeResult:
         """Do a task."""
         number = asked.number
         if number not in self.tables:
@@ -122,11 +122,11 @@ class RangeWork:
         settings = asked.probabilities, asked.null_probability, asked.tension, runtime.threads, asked.share
         if asked.last:
             links = kernels.likeliest_given(table.for_kernels(), *settings)[token_places(table)]
-            return RangeFound(_NOTHING, _NOTHING, _NOTHING, links)
+            return RangeResult(_NOTHING, _NOTHING, _NOTHING, links)
         counts, _, features, linked = kernels.expected_counts(
             table.for_kernels(), *settings, asked.as_fast_align, asked.wants_linked
         )
-        return RangeFound(counts, features, linked[token_places(table)] if asked.wants_linked else _NOTHING, _NO_LINKS)
+        return RangeResult(counts, features, linked[token_places(table)] if asked.wants_linked else _NOTHING, _NO_LINKS)
 
 
 def range_table(

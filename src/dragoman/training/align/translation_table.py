@@ -21,7 +21,7 @@ from dragoman.core.ragged import blocks_of
 from dragoman.core.runtime import Runtime
 from dragoman.core.spill import Kept
 from dragoman.core.workspace import Workspace
-from dragoman.training.align.passes import Cooccurrence, RangeAsked, RangeFound, RangeWork, range_table, token_places
+from dragoman.training.align.passes import Cooccurrence, RangeResult, RangeTask, RangeWork, range_table, token_places
 
 #: Memory for the work on a pair and on a token, in bytes.
 _PAIR, _TOKEN = 32, 8
@@ -100,7 +100,7 @@ class TranslationTable:
 
         def counts() -> Iterator[NDArray[np.float64]]:
             nonlocal feature
-            asked = RangeAsked(0, np.empty(0), null_probability, tension, False, as_fast_align, wants_linked)
+            asked = RangeTask(0, np.empty(0), null_probability, tension, False, as_fast_align, wants_linked)
             for one, found in self._each(asked, share):
                 # From the first word to the last, so that the sum is the same whatever the ranges.
                 feature = float(np.cumsum(np.append(feature, found.features))[-1])
@@ -124,7 +124,7 @@ class TranslationTable:
     def likeliest(self, null_probability: float, tension: float | None, share: ShareDone) -> NDArray[np.int32]:
         """Return the given position of each generated token, or -1 if it has none; the table's data are removed."""
         best = np.full(len(self.generated.values), -1, np.int32)
-        for one, found in self._each(RangeAsked(0, np.empty(0), null_probability, tension, last=True), share):
+        for one, found in self._each(RangeTask(0, np.empty(0), null_probability, tension, last=True), share):
             best[token_places(one.table())] = found.links
             one.discard()
         return best
@@ -134,11 +134,11 @@ class TranslationTable:
         for one in self._ranges:
             one.discard()
 
-    def _each(self, asked: RangeAsked, share: ShareDone) -> Iterator[tuple[_Range, RangeFound]]:
+    def _each(self, asked: RangeTask, share: ShareDone) -> Iterator[tuple[_Range, RangeResult]]:
         """Yield each range with the result of the task for it."""
         number = len(self._ranges)
 
-        def item(i: int, one: _Range) -> RangeAsked:
+        def item(i: int, one: _Range) -> RangeTask:
             part = ShareHere(within(share, i / number, (i + 1) / number))
             return replace(asked, number=i, probabilities=one.values(), share=part)
 

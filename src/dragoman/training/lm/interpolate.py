@@ -14,7 +14,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import BOS, UNK, Vocab
 from dragoman.model.language_model import LanguageModel
-from dragoman.training.mix import Floats, likeliest_mixture
+from dragoman.training.mix import Floats, fit_mixture_weights
 
 _ROUNDING = 1e-6  # a smaller mass may be an error of adding up 32-bit logarithms
 _NOTHING = -99.0  # the logarithm of zero in ARPA files
@@ -41,7 +41,7 @@ def interpolation_weights(
         shown = " ".join(f"{weight:.4f}" for weight in weights)
         runtime.note(f"iteration {iteration}: perplexity {np.exp(-loglikelihood):.3f} with weights {shown}")
 
-    return likeliest_mixture(probabilities, iterations=iterations, tolerance=tolerance, note=note)
+    return fit_mixture_weights(probabilities, iterations=iterations, tolerance=tolerance, note=note)
 
 
 def _held_out_probabilities(models: Sequence[LanguageModel], held_out: Corpus, runtime: Runtime) -> Floats:

@@ -16,10 +16,10 @@ from dragoman.core.spill import BUCKETS, Runs
 from dragoman.core.store import Arrays
 from dragoman.model.rule_scores import AlignedText, RuleExtraction, RuleInstances, number_sides
 from dragoman.training.lexical import check_links
-from dragoman.training.partitions import Block, Kind, instance_runs
+from dragoman.training.partitions import PairKind, SentenceBlock, extract_instances
 
 #: Measured with rules of up to ten words.
-RULES = Kind(
+RULE_KIND = PairKind(
     "rules",
     "rule",
     "target sides",
@@ -67,7 +67,7 @@ def extract_part(
     return RuleInstances(*kernels.extract_rules(text.pairs_for_kernels(), options.limits, runtime.threads, share))
 
 
-def rule_runs(
+def extract_rule_instances(
     bitext: Bitext, text: AlignedText, options: RuleExtraction, *, target: bool, runtime: Runtime = Runtime()
 ) -> Runs:
     """Extract all rules block by block; they are partitioned by their source or target sides."""
@@ -78,7 +78,7 @@ def rule_runs(
     def buckets(rows: Arrays) -> NDArray[np.integer[Any]]:
         return side_buckets(text, rows, target, runtime=runtime)
 
-    return instance_runs(RULES, bitext, ExtractRules(options), part, buckets, runtime=runtime)
+    return extract_instances(RULE_KIND, bitext, ExtractRules(options), part, buckets, runtime=runtime)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class ExtractRules:
 
     options: RuleExtraction
 
-    def __call__(self, block: Block[AlignedText], runtime: Runtime) -> Arrays:
+    def __call__(self, block: SentenceBlock[AlignedText], runtime: Runtime) -> Arrays:
         """Return the columns of the instances."""
         return dict(vars(extract_part(block.text, self.options, share=block.share, runtime=runtime)))
 

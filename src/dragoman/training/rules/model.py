@@ -43,9 +43,9 @@ from dragoman.model.rule_scores import (
     sums,
 )
 from dragoman.training.lexical import lexical_tables, word_weights
-from dragoman.training.partitions import Kind, Parts, PartWork, scored_parts
+from dragoman.training.partitions import PairKind, PartitionWork, ScoredParts, score_parts
 from dragoman.training.prune import least_significance, prune_pairs
-from dragoman.training.rules.extract import RULES, aligned_text, instances_of, rule_runs, side_buckets
+from dragoman.training.rules.extract import RULE_KIND, aligned_text, extract_rule_instances, instances_of, side_buckets
 
 
 class SentenceCounts(NamedTuple):
@@ -69,7 +69,7 @@ def target_sentences(counted: CountedRules, sentence: NDArray[np.int32]) -> NDAr
     return sentences_with(same[counted.target_ids[counted.pair_of_instance]], sentence, len(same))[same]
 
 
-def negative_log_p(
+def rule_significance(
     counts: SentenceCounts, target: NDArray[np.int64], sentence_pairs: int, *, runtime: Runtime = Runtime()
 ) -> NDArray[np.float64]:
     """Return -log p of each rule: that its sides co-occur as often by chance (one-sided Fisher exact test).
@@ -91,7 +91,7 @@ def own_counts(counted: CountedRules, instances: RuleInstances, *, sentences: bo
     return answers | ({"sentences": target_sentences(counted, instances.sentence)} if sentences else {})
 
 
-def questions_of(counted: CountedRules, instances: RuleInstances, *, sentences: bool) -> Arrays:
+def side_questions(counted: CountedRules, instances: RuleInstances, *, sentences: bool) -> Arrays:
     """Return a partition's questions about its target sides; with `sentences`, one per side and sentence pair."""
     if sentences:
         sides = counted.target_ids[counted.pair_of_instance]
@@ -112,7 +112,7 @@ def questions_of(counted: CountedRules, instances: RuleInstances, *, sentences: 
     }
 
 
-def put_together(text: AlignedText, questions: Arrays, *, sentences: bool, runtime: Runtime = Runtime()) -> Arrays:
+def sum_target_counts(text: AlignedText, questions: Arrays, *, sentences: bool, runtime: Runtime = Runtime()) -> Arrays:
     """Sum up the counts of the side of each question over all partitions."""
     instances = instances_of(questions)
     ids, sides = number_sides(text, instances, True, lambda share: None, runtime=runtime)
@@ -182,7 +182,7 @@ def rules(
     return found.whole
 
 
-def rule_parts(bitext: Bitext, links: Links, options: RuleModel, *, runtime: Runtime = Runtime()) -> Parts:
+def rule_parts(bitext: Bitext, links: Links, options: RuleModel, *, runtime: Runtime = Runtime()) -> ScoredParts:
     """Do the same in the memory of a workspace; the result is in parts if it does not fit or workers are several."""
     text = aligned_text(bitext, links)
     with runtime.stage("counting linked words") as share:
@@ -191,16 +191,16 @@ def rule_parts(bitext: Bitext, links: Links, options: RuleModel, *, runtime: Run
         mapped: dict[str, Any] = mapped_arrays(runtime.workspace, "rule-weights", {"source": source, "target": target})
         weights = mapped["source"], mapped["target"]
         del source, target, lexical
-    runs = rule_runs(bitext, text, options, target=False, runtime=runtime)
+    runs = extract_rule_instances(bitext, text, options, target=False, runtime=runtime)
     work = RuleWork(text, weights, (bitext.source.vocab, bitext.target.vocab), options)
-    return scored_parts(work, runs, runtime=runtime)
+    return score_parts(work, runs, runtime=runtime)
 
 
 @dataclass(frozen=True, eq=False)
-class RuleWork(PartWork):
+class RuleWork(PartitionWork):
     """Work on a partition of rules."""
 
-    kind: ClassVar[Kind] = RULES
+    kind: ClassVar[PairKind] = RULE_KIND
 
     text: AlignedText
     weights: tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -219,7 +219,7 @@ class RuleWork(PartWork):
         arrays = counted.arrays() | vars(counted.chosen)
         if self.tests:
             arrays |= SentenceCounts.of(counted, instances.sentence)._asdict()
-        return arrays, (own_counts if alone else questions_of)(counted, instances, sentences=self.tests)
+        return arrays, (own_counts if alone else side_questions)(counted, instances, sentences=self.tests)
 
     @property
     def counting_only(self) -> tuple[NDArray[Any], ...]:
@@ -232,7 +232,7 @@ class RuleWork(PartWork):
 
     def reply(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
         """Sum up the counts of each target side."""
-        return put_together(self.text, questions, sentences=self.tests, runtime=runtime), {}
+        return sum_target_counts(self.text, questions, sentences=self.tests, runtime=runtime), {}
 
     def score(
         self, arrays: Arrays, answers: Arrays, totals: NDArray[np.int64], *, runtime: Runtime = Runtime()
@@ -249,7 +249,7 @@ class RuleWork(PartWork):
             at = order[rows]
             sentences = SentenceCounts(known["rule"][at], known["source"][at])
             of_target = target["sentences"][counted.target_ids[at]]
-            return negative_log_p(sentences, of_target, len(self.text.source), runtime=runtime)
+            return rule_significance(sentences, of_target, len(self.text.source), runtime=runtime)
 
         return prune_pairs(pairs, self.options, len(self.text.source), log_p)
 
@@ -273,7 +273,7 @@ def corpus_grammar(
 
 def _target_counts(bitext: Bitext, text: AlignedText, options: RuleModel, runtime: Runtime) -> TargetCounts:
     """Count target sides; each partition has its own range of hashes."""
-    runs, workspace = rule_runs(bitext, text, options, target=True, runtime=runtime), runtime.workspace
+    runs, workspace = extract_rule_instances(bitext, text, options, target=True, runtime=runtime), runtime.workspace
     writers: dict[str, ArrayWriter] = {}
     done = 0
     with runtime.stage("counting target sides") as share:

@@ -33,7 +33,7 @@ _BLOCKS = 256
 _CELL = 36
 
 
-class SentenceGroups:
+class HmmPasses:
     """The sentence pairs of a translation table, as many together as fit into memory."""
 
     def __init__(self, table: TranslationTable):
