@@ -58,7 +58,7 @@ class CharacterModel(Options):
         ALIGNERS.get(self.aligner), TUNERS.get(self.method), parse_metric(self.metric)
 
 
-class Calm(Progress):
+class SilentProgress(Progress):
     """Progress without output: warnings about little text for high orders are expected with few words."""
 
     def warn(self, text: str) -> None:
@@ -73,7 +73,7 @@ def words_model(lexicon: Lexicon, options: CharacterModel, *, runtime: Runtime =
     # An n-gram of this length that occurs once is a word by itself, which the choice knows anyway.
     prune = ",".join("0" if n < 5 else "1" for n in range(1, options.lm_order + 1))
     kneser_ney = KneserNey(order=options.lm_order, prune=prune)
-    return estimate_model(text, kneser_ney, runtime=replace(runtime, progress=Calm()))
+    return estimate_model(text, kneser_ney, runtime=replace(runtime, progress=SilentProgress()))
 
 
 def character_model(
@@ -95,13 +95,13 @@ def character_model(
         phrase_model=PhraseModel(max_phrase_length=options.max_phrase_length, reordering=False),
         kneser_ney=KneserNey(order=options.lm_order),
     )
-    model = train(PreparedText(bitext, SETTINGS), recipe, runtime=replace(runtime, progress=Calm())).model
+    model = train(PreparedText(bitext, SETTINGS), recipe, runtime=replace(runtime, progress=SilentProgress())).model
     models = {_EXAMPLES: model.language_models["lm"]} | ({} if words is None else {_WORDS: words})
     scores = {name: table.score_names for name, table in model.tables.items()}
     return replace(model, language_models=models, weights=initial_weights(scores, [], models))
 
 
-def tuned_weights(
+def tune_weights(
     model: Model,
     forms: Mapping[str, Counter[str]],
     options: CharacterModel,
@@ -128,7 +128,7 @@ def tuned_weights(
             fixed=("distortion",),
             seed=seed,
         )
-        return job.run(folder / "run", runtime=replace(runtime, progress=Calm())).weights()
+        return job.run(folder / "run", runtime=replace(runtime, progress=SilentProgress())).weights()
 
 
 def _write_lines(path: Path, lines: list[str]) -> None:

@@ -19,9 +19,9 @@ from dragoman.core.weights import Weights
 from dragoman.decision.rule import Rule
 from dragoman.metrics.accuracy import Accuracy
 from dragoman.model.language_model import LanguageModel
-from dragoman.normalisation.characters import SETTINGS, Calm
+from dragoman.normalisation.candidates import CandidateLists, NormalisedWord
+from dragoman.normalisation.characters import SETTINGS, SilentProgress
 from dragoman.normalisation.examples import Examples
-from dragoman.normalisation.lists import Lists, Normalised
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
 from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.problems.problem import Problem
@@ -32,13 +32,13 @@ _LARGEST_SCALE = 100.0
 
 
 @dataclass(frozen=True)
-class Choice:
+class CandidateScorer:
     """Weights of all features; `scale` times a candidate's score is its unnormalised log-probability."""
 
     weights: Weights
     scale: float = 1.0
 
-    def log_probabilities(self, lists: Lists) -> NDArray[np.float64]:
+    def log_probabilities(self, lists: CandidateLists) -> NDArray[np.float64]:
         """Return the log-probability of each candidate among those of its form."""
         # Feature by feature: a matrix product may sum in another order for the same candidate in another list.
         scores = np.zeros(len(lists.texts))
@@ -46,7 +46,9 @@ class Choice:
             scores += weight * column
         return _log_softmax(self.scale * scores, lists.offsets)
 
-    def order(self, lists: Lists, rule: Rule | None = None, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
+    def order(
+        self, lists: CandidateLists, rule: Rule | None = None, *, runtime: Runtime = Runtime()
+    ) -> NDArray[np.int64]:
         """Return the rows of lists, the most probable of each form first; or the choice of a decision rule first."""
         scores = self.log_probabilities(lists)
         of_form = np.repeat(np.arange(len(lists.offsets) - 1), np.diff(lists.offsets))
@@ -57,15 +59,15 @@ class Choice:
         return np.lexsort((-scores, ~first, of_form))
 
 
-def tuned_choice(
-    lists: Lists,
+def tune_scorer(
+    lists: CandidateLists,
     gold: Sequence[Counter[str]],
     start: Weights,
     tuner: Tuner,
     *,
     seed: int = 1,
     runtime: Runtime = Runtime(),
-) -> Choice:
+) -> CandidateScorer:
     """Tune weights to the accuracy of tokens; `gold` has the counts of the modern forms of each form.
 
     The tuner is any that takes n-best lists. Each form has one list, weighted by its tokens.
@@ -86,10 +88,10 @@ def tuned_choice(
     optimum = tuner.optimise(problem, start.vector(names), rng=rng, runtime=runtime)
     found = optimum.weights / max(np.abs(optimum.weights).sum(), 1e-12)
     weights = Weights(dict(zip(names, found.tolist(), strict=True)))
-    return Choice(weights, _calibrated(used @ found, right, lists.offsets))
+    return CandidateScorer(weights, _calibrated(used @ found, right, lists.offsets))
 
 
-def _decided(lists: Lists, scores: NDArray[np.float64], rule: Rule, runtime: Runtime) -> list[str]:
+def _decided(lists: CandidateLists, scores: NDArray[np.float64], rule: Rule, runtime: Runtime) -> list[str]:
     rule.check_kind("nbest")
     text = SETTINGS.preparation()
     corpus = Corpus.from_lines(text.target(lists.texts))
@@ -115,35 +117,35 @@ def _log_softmax(scores: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDA
 
 
 #: The candidates of a word, with their log-probabilities.
-Options = Sequence[tuple[str, float]]
+Alternatives = Sequence[tuple[str, float]]
 
 #: Weights of the language model to try on a development set.
-WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.8)
+CONTEXT_WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.8)
 
 
 @dataclass(frozen=True, eq=False)
-class Context:
+class ContextModel:
     """A bigram model of modern words, and its weight beside the choice for single words."""
 
     bigrams: LanguageModel
     weight: float = 0.3
 
     @classmethod
-    def of(cls, examples: Examples, weight: float = 0.3, *, runtime: Runtime = Runtime()) -> Context:
+    def of(cls, examples: Examples, weight: float = 0.3, *, runtime: Runtime = Runtime()) -> ContextModel:
         """Train on the modern side of examples, sentence by sentence."""
         # A form of two words is one token here: its space is replaced.
         words = [_token(example.modern) for example in examples.tokens]
         lines = [" ".join(words[begin:end]) for begin, end in pairwise(examples.bounds)]
         text = Corpus.from_lines(line for line in lines if line)
-        calm = replace(runtime, progress=Calm())
+        calm = replace(runtime, progress=SilentProgress())
         return cls(estimate_model(text, KneserNey(order=2), runtime=calm), weight)
 
-    def chosen(self, sentence: Sequence[Normalised]) -> list[Normalised]:
+    def choose(self, sentence: Sequence[NormalisedWord]) -> list[NormalisedWord]:
         """Put the forms first that are most probable together in a sentence."""
         path = self.best([one.log_probabilities() for one in sentence])
         return [one.preferring(place) for one, place in zip(sentence, path, strict=True)]
 
-    def best(self, sentence: Sequence[Options]) -> list[int]:
+    def best(self, sentence: Sequence[Alternatives]) -> list[int]:
         """Return the most probable sequence of candidates (Viterbi): the place of each word's candidate in its list."""
         if not sentence:
             return []

@@ -17,7 +17,7 @@ from dragoman.normalisation.lexicon import Memory
 
 
 @dataclass(frozen=True)
-class Accuracy:
+class NormalisationScores:
     """Accuracy and error rates of predictions, in percent; None if there is nothing to measure.
 
     `stems_of_wrong` is the share of wrong predictions that have the stem of the modern form, if there is a stemmer.
@@ -37,7 +37,7 @@ class Accuracy:
         return dict(vars(self))
 
 
-def right(examples: Examples, predictions: Sequence[str]) -> NDArray[np.bool_]:
+def is_correct(examples: Examples, predictions: Sequence[str]) -> NDArray[np.bool_]:
     """Return which predictions are the modern forms of their tokens."""
     if len(predictions) != len(examples):
         raise DataError(f"there are {len(predictions)} predictions for {len(examples)} tokens", expected="as many")
@@ -50,18 +50,18 @@ def evaluate(
     memory: Memory = Memory(),
     stem: Callable[[str], str] | None = None,
     form: Callable[[str], str] = str,
-) -> Accuracy:
+) -> NormalisationScores:
     """Compare predictions with the modern forms of tokens; seen tokens are those with memorised forms.
 
     `stem` returns the stem of a form (`lexicon.stemmer`); `form` returns the form of a token that is looked up.
     """
     if not len(examples):
         raise DataError("there are no tokens to evaluate on", expected="some")
-    correct = right(examples, predictions)
+    correct = is_correct(examples, predictions)
     seen = np.array([form(token.historical) in memory.counts for token in examples.tokens], bool)
     scorer = Cer(units="words").scorer([Corpus.from_lines(token.modern for token in examples.tokens)])
     statistics = scorer.statistics(Corpus.from_lines(predictions))
-    return Accuracy(
+    return NormalisationScores(
         tokens=len(examples),
         accuracy=100 * float(correct.mean()),
         seen_tokens=int(seen.sum()),

@@ -22,7 +22,7 @@ Pattern = Literal["lower", "initial", "all"]
 _SHARE = 0.1
 
 
-class Capitalised(NamedTuple):
+class CasedExample(NamedTuple):
     """An example with its capital letters: the historical form, the modern form, and the latter in lower case."""
 
     historical: str
@@ -35,7 +35,7 @@ class Capitals:
     """Capitalisation of modern forms by that of the historical form, if they differ.
 
     >>> examples = [("jar", "Jahr"), ("vnd", "und"), ("Vnd", "Und"), ("Gros", "groß")]
-    >>> capitals = Capitals.of(Capitalised(old, new, new.lower()) for old, new in examples)
+    >>> capitals = Capitals.of(CasedExample(old, new, new.lower()) for old, new in examples)
     >>> [capitals.written(*pair) for pair in [("jare", "jahr"), ("Vnnd", "und"), ("GROS", "groß"), ("Gros", "groß")]]
     ['Jahr', 'Und', 'GROẞ', 'groß']
     """
@@ -43,7 +43,7 @@ class Capitals:
     forms: Mapping[tuple[Pattern, str], str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, examples: Iterable[Capitalised]) -> Capitals:
+    def of(cls, examples: Iterable[CasedExample]) -> Capitals:
         """Learn the usual capitalisation of each modern form from examples; nothing if all are in lower case."""
         counts: defaultdict[tuple[Pattern, str], Counter[str]] = defaultdict(Counter)
         old = new = 0
@@ -159,12 +159,12 @@ class Spelling(Options):
             old = new = _DIGIT.sub("0", old)
         return Example(old, new)
 
-    def capitalised(self, historical: str, modern: str) -> Capitalised:
+    def capitalised(self, historical: str, modern: str) -> CasedExample:
         """Preprocess a token, but keep its capital letters."""
         lower = self.example(historical, modern).modern
         as_is = replace(self, lowercase=False)
         zeros = self.digits and self.word(historical) == self.word(modern)
-        return Capitalised(as_is.word(historical), (as_is.form if zeros else as_is.word)(modern), lower)
+        return CasedExample(as_is.word(historical), (as_is.form if zeros else as_is.word)(modern), lower)
 
     def fits(self, form: str) -> bool:
         """Return True if a form can be an example: neither empty nor too long, nor without letters unless allowed."""
@@ -187,7 +187,7 @@ class Examples:
     tokens: tuple[Example, ...]
     bounds: tuple[int, ...]
     #: The same tokens with their capital letters, if these are known.
-    capitalised: tuple[Capitalised, ...] = ()
+    capitalised: tuple[CasedExample, ...] = ()
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]]) -> Examples:
@@ -196,7 +196,7 @@ class Examples:
         return cls(tokens, (0, len(tokens)) if tokens else (0,))
 
     @classmethod
-    def spelt(cls, pairs: Iterable[tuple[str, str]], spelling: Spelling) -> Examples:
+    def from_raw(cls, pairs: Iterable[tuple[str, str]], spelling: Spelling) -> Examples:
         """Make examples of raw pairs, all in one sentence."""
         rows = list(pairs)
         made = cls.of(spelling.example(*row) for row in rows)
@@ -237,7 +237,7 @@ def read_examples(
 ) -> Examples:
     """Read tables of examples; note what was left out, and how many forms have more than one modern form."""
     tokens: list[Example] = []
-    capitalised: list[Capitalised] = []
+    capitalised: list[CasedExample] = []
     bounds = [0]
     left_out: Counter[str] = Counter()
     for path in paths:
@@ -247,7 +247,7 @@ def read_examples(
             if not line.strip():
                 bounds.append(len(tokens))
                 continue
-            columns = columns_of(line)
+            columns = split_columns(line)
             if len(columns) < 2:
                 narrow.append((number, line))
                 continue
@@ -268,10 +268,10 @@ def read_examples(
     return examples
 
 
-def columns_of(line: str) -> list[str]:
+def split_columns(line: str) -> list[str]:
     """Return the columns of a line, without quotation marks if both forms are quoted, as by spreadsheets.
 
-    >>> columns_of('"vnd"\\t"und"'), columns_of('"vnd\\tund')
+    >>> split_columns('"vnd"\\t"und"'), split_columns('"vnd\\tund')
     (['vnd', 'und'], ['"vnd', 'und'])
     """
     columns = line.split("\t")
@@ -280,16 +280,16 @@ def columns_of(line: str) -> list[str]:
     return columns
 
 
-def sentences_of(lines: Iterable[str]) -> list[list[str]]:
+def table_sentences(lines: Iterable[str]) -> list[list[str]]:
     """Return the tokens of a table's first column, sentence by sentence; each empty line begins another.
 
-    >>> sentences_of(["vnd\\tund", "er", "", "sprach"])
+    >>> table_sentences(["vnd\\tund", "er", "", "sprach"])
     [['vnd', 'er'], ['sprach']]
     """
     found: list[list[str]] = [[]]
     for line in lines:
         if line.strip():
-            found[-1].append(columns_of(line)[0])
+            found[-1].append(split_columns(line)[0])
         else:
             found.append([])
     return found

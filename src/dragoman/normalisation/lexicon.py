@@ -10,8 +10,8 @@ from pathlib import Path
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, open_output, read_lines
+from dragoman.normalisation.edit_costs import EditCosts, SimilarWords, skeleton
 from dragoman.normalisation.examples import Examples, Spelling, has_letters
-from dragoman.normalisation.letters import Letters, Nearby, skeleton
 
 #: The shortest part of a compound.
 _SHORTEST_PART = 3
@@ -46,9 +46,9 @@ class Lexicon:
         return len(self.words)
 
     @cached_property
-    def nearby(self) -> Nearby:
+    def similar(self) -> SimilarWords:
         """Index of similar words."""
-        return Nearby(sorted(self.words))
+        return SimilarWords(sorted(self.words))
 
     def is_compound(self, word: str) -> bool:
         """Return True if a word is a compound of two words of the list."""
@@ -112,9 +112,9 @@ class Memory:
         return dict(found)
 
     @cached_property
-    def letters(self) -> Letters:
+    def edit_costs(self) -> EditCosts:
         """Counts of changes of letters."""
-        return Letters.of(self.counts)
+        return EditCosts.of(self.counts)
 
     def share(self, historical: str, modern: str) -> float:
         """Return the relative frequency of a modern form of a word, with one count added for unseen forms."""

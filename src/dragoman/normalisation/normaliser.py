@@ -22,11 +22,11 @@ from dragoman.decision.rule import Rule
 from dragoman.formats.arpa import read_arpa, write_arpa
 from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
+from dragoman.normalisation.candidates import CandidateGenerator, NormalisedWord
 from dragoman.normalisation.characters import LIMITS
-from dragoman.normalisation.choice import Choice, Context
+from dragoman.normalisation.choice import CandidateScorer, ContextModel
 from dragoman.normalisation.examples import Capitals, Examples, Spelling, has_letters
 from dragoman.normalisation.lexicon import Lexicon, Memory
-from dragoman.normalisation.lists import Normalised, Proposer
 from dragoman.normalisation.running_text import WordFinder
 from dragoman.search.translator import Translator
 
@@ -43,12 +43,12 @@ class Normaliser:
     model: Model
     memory: Memory
     lexicon: Lexicon
-    choice: Choice
+    choice: CandidateScorer
     spelling: Spelling = Spelling()
     candidates: int = 40
-    context: Context | None = None
+    context: ContextModel | None = None
     capitals: Capitals = Capitals()
-    _known: dict[str, Normalised] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[str, NormalisedWord] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def words(self) -> WordFinder:
@@ -61,14 +61,14 @@ class Normaliser:
 
     def explain(
         self, words: Sequence[str], *, rule: Rule | None = None, runtime: Runtime = Runtime()
-    ) -> list[Normalised]:
+    ) -> list[NormalisedWord]:
         """Return for each word of a sentence its modern spelling, with its probability and alternatives."""
         (found,) = self.explain_sentences([words], rule=rule, runtime=runtime)
         return found
 
     def explain_sentences(
         self, sentences: Sequence[Sequence[str]], *, rule: Rule | None = None, runtime: Runtime = Runtime()
-    ) -> list[list[Normalised]]:
+    ) -> list[list[NormalisedWord]]:
         """Return the same for many sentences, whose forms are normalised together.
 
         `rule` is a decision rule that chooses instead of the most probable form. If the normaliser has a context model,
@@ -77,16 +77,16 @@ class Normaliser:
         forms = [[self.form(word) for word in words] for words in sentences]
         known = self.forms((form for sentence in forms for form in sentence), rule=rule, runtime=runtime)
         found = []
-        written: dict[tuple[str, str], Normalised] = {}  # words recur
+        written: dict[tuple[str, str], NormalisedWord] = {}  # words recur
         for words, sentence in zip(sentences, forms, strict=True):
-            chosen = [known.get(form, Normalised(form, 1.0)) for form in sentence]
+            chosen = [known.get(form, NormalisedWord(form, 1.0)) for form in sentence]
             if self.context is not None:
                 places = [place for place, form in enumerate(sentence) if self.spelling.fits(form)]
-                for place, one in zip(places, self.context.chosen([chosen[i] for i in places]), strict=True):
+                for place, one in zip(places, self.context.choose([chosen[i] for i in places]), strict=True):
                     chosen[place] = one
             found.append(
                 [
-                    self._written(word, one, written) if form in known else Normalised(word, 1.0)
+                    self._written(word, one, written) if form in known else NormalisedWord(word, 1.0)
                     for word, form, one in zip(words, sentence, chosen, strict=True)
                 ]
             )
@@ -94,7 +94,7 @@ class Normaliser:
 
     def forms(
         self, forms: Iterable[str], *, rule: Rule | None = None, runtime: Runtime = Runtime()
-    ) -> dict[str, Normalised]:
+    ) -> dict[str, NormalisedWord]:
         """Normalise forms without context; those that are too long or without letters are left out.
 
         Without a rule, results are cached, up to a number of forms.
@@ -104,15 +104,15 @@ class Normaliser:
         known = {form: one for form, one in remembered.items() if one is not None}
         new = [form for form in wanted if form not in known]
         translator = Translator.of(self.model, limits=LIMITS, runtime=runtime.quiet())
-        proposer = Proposer(translator, self.memory, self.lexicon, self.candidates)
+        generator = CandidateGenerator(translator, self.memory, self.lexicon, self.candidates)
         at = 0
-        for lists in proposer.lists(new):
+        for lists in generator.lists(new):
             order = self.choice.order(lists, rule, runtime=runtime.quiet())
             probabilities = np.exp(self.choice.log_probabilities(lists))
             for begin, end in zip(lists.offsets[:-1].tolist(), lists.offsets[1:].tolist(), strict=True):
                 rows = order[begin : min(end, begin + 1 + _ALTERNATIVES)].tolist()
                 (modern, sure), *others = [(lists.texts[row], float(probabilities[row])) for row in rows]
-                known[new[at]] = Normalised(modern, sure, tuple(others))
+                known[new[at]] = NormalisedWord(modern, sure, tuple(others))
                 at += 1
         if rule is None:
             if len(self._known) + len(new) > _REMEMBERED:
@@ -139,7 +139,9 @@ class Normaliser:
     def _fit(self, form: str) -> bool:
         return 0 < len(form) <= self.spelling.max_length and (form in self.memory.counts or has_letters(form))
 
-    def _written(self, word: str, found: Normalised, before: dict[tuple[str, str], Normalised]) -> Normalised:
+    def _written(
+        self, word: str, found: NormalisedWord, before: dict[tuple[str, str], NormalisedWord]
+    ) -> NormalisedWord:
         if (word, found.modern) in before:
             return before[word, found.modern]
         modern = self.written(word, found.modern)
@@ -147,7 +149,7 @@ class Normaliser:
         for text, sure in found.alternatives:
             others.setdefault(self.written(word, text), sure)
         others.pop(modern, None)
-        return before.setdefault((word, found.modern), Normalised(modern, found.confidence, tuple(others.items())))
+        return before.setdefault((word, found.modern), NormalisedWord(modern, found.confidence, tuple(others.items())))
 
     def written(self, word: str, modern: str) -> str:
         """Restore the digits and the case of a word in its modern form."""
@@ -200,10 +202,10 @@ class Normaliser:
             Model.load(folder / MODEL),
             Memory.load(folder / "memory.tsv"),
             Lexicon.load(folder / "words.txt"),
-            Choice(Weights.read(folder / "weights.txt"), scale),
+            CandidateScorer(Weights.read(folder / "weights.txt"), scale),
             spelling,
             candidates,
-            None if weight is None else Context(LanguageModel.from_ngrams(read_arpa(folder / _CONTEXT)), weight),
+            None if weight is None else ContextModel(LanguageModel.from_ngrams(read_arpa(folder / _CONTEXT)), weight),
             Capitals.load(folder / _CAPITALS) if (folder / _CAPITALS).exists() else Capitals(),
         )
 
@@ -228,7 +230,7 @@ class Suggestion(NamedTuple):
 
     form: str
     occurrences: int
-    normalised: Normalised
+    normalised: NormalisedWord
 
     @property
     def expected_errors(self) -> float:

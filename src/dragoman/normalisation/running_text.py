@@ -27,7 +27,7 @@ _ATOM = re.compile(f"[ad][adm]*+|s++|{BREAK}++|{GLUE}++|{LETTER}++|.m*+", re.DOT
 _INSIDE = re.compile(r"(?<=[adm])[on](?=[ad])")
 
 
-class Cut(NamedTuple):
+class SplitLine(NamedTuple):
     """The words of a line, and the text before, between and after them, which is one piece more."""
 
     words: list[str]
@@ -45,9 +45,9 @@ class WordFinder:
     characters that join letters in the examples do so in text.
 
     >>> WordFinder().cut("Vnd (das  l'aer)v' .")
-    Cut(words=['Vnd', 'das', "l'aer", 'v'], between=['', ' (', '  ', ')', "' ."])
+    SplitLine(words=['Vnd', 'das', "l'aer", 'v'], between=['', ' (', '  ', ')', "' ."])
     >>> WordFinder(["v'", "a:b"]).cut("v' c:d(V')")
-    Cut(words=["v'", 'c:d', "V'"], between=['', ' ', '(', ')'])
+    SplitLine(words=["v'", 'c:d', "V'"], between=['', ' ', '(', ')'])
     """
 
     def __init__(self, forms: Iterable[str] = (), spelling: Spelling = Spelling()):
@@ -68,7 +68,7 @@ class WordFinder:
         """Return the kind of each character."""
         return self._kinds.of(text)
 
-    def cut(self, line: str, kinds: str | None = None) -> Cut:
+    def cut(self, line: str, kinds: str | None = None) -> SplitLine:
         """Cut a line into its words and the text between them; `kinds` may mark markup."""
         kinds = self._kinds.of(line) if kinds is None else kinds
         words: list[str] = []
@@ -78,7 +78,7 @@ class WordFinder:
             between.append(line[at:begin])
             words.append(line[begin:end])
             at = end
-        return Cut(words, [*between, line[at:]])
+        return SplitLine(words, [*between, line[at:]])
 
     def _plain(self, form: str) -> list[tuple[int, int]]:
         return [found.span() for found in _WORD.finditer(self._kinds.of(form))]
@@ -150,7 +150,7 @@ class RunningText:
         """The unclosed element in which nothing is changed, such as a comment."""
         return None if self._markup is None else self._markup.unclosed
 
-    def lines(self, block: str, *, last: bool = True) -> list[Cut]:
+    def lines(self, block: str, *, last: bool = True) -> list[SplitLine]:
         """Cut a block into lines, and lines into words; line ends belong to the text between words.
 
         Unless the block is the `last`, lines whose markup has not ended yet are kept for the next block.
@@ -158,7 +158,7 @@ class RunningText:
         pieces = [(block, "")] if self._markup is None else self._markup.pieces(block, last=last)
         text = "".join(piece for piece, _ in pieces)
         kinds = "".join(len(piece) * mark if mark else self._finder.kinds(piece) for piece, mark in pieces)
-        found: list[Cut] = []
+        found: list[SplitLine] = []
         begin = 0
         while begin < len(text):
             end = text.find("\n", begin) + 1 or len(text)
@@ -167,7 +167,7 @@ class RunningText:
         return found
 
 
-def changed_text(text: str, running: RunningText, change: Callable[[list[list[str]]], Sequence[Sequence[str]]]) -> str:
+def change_text(text: str, running: RunningText, change: Callable[[list[list[str]]], Sequence[Sequence[str]]]) -> str:
     """Change the words of a whole text at once, and keep the rest; `change` gets the words of each line."""
     lines = running.lines(text)
     words = change([line.words for line in lines])

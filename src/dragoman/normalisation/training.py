@@ -12,12 +12,12 @@ from dragoman.core.options import Options, option
 from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
-from dragoman.normalisation.characters import LIMITS, CharacterModel, character_model, tuned_weights, words_model
-from dragoman.normalisation.choice import WEIGHTS, Choice, Context, tuned_choice
-from dragoman.normalisation.evaluate import right
+from dragoman.normalisation.candidates import CandidateGenerator, CandidateLists, NormalisedWord
+from dragoman.normalisation.characters import LIMITS, CharacterModel, character_model, tune_weights, words_model
+from dragoman.normalisation.choice import CONTEXT_WEIGHTS, CandidateScorer, ContextModel, tune_scorer
+from dragoman.normalisation.evaluate import is_correct
 from dragoman.normalisation.examples import Capitals, Examples, Spelling
 from dragoman.normalisation.lexicon import Lexicon, Memory
-from dragoman.normalisation.lists import Lists, Normalised, Proposer
 from dragoman.normalisation.normaliser import Normaliser
 from dragoman.search.translator import Translator
 from dragoman.tuning import TUNERS
@@ -31,7 +31,7 @@ FEWEST = 20
 START = {"known": 0.5, "share": 1.0, "letters": 0.2}
 
 #: A model, the examples that it was trained on, and held-out examples.
-Part = tuple[Model, Examples, Examples]
+Fold = tuple[Model, Examples, Examples]
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def train_normaliser(
         model = work.tuned(work.model(examples), dev)
         parts = [(model, examples, dev)]
     else:
-        parts = work.in_turn(examples)
+        parts = work.cross_validate(examples)
         model = replace(work.model(examples), weights=parts[0][0].weights)
     choice = work.choice(parts)
 
@@ -111,7 +111,7 @@ def train_normaliser(
         return found
     tried, known, held_out = parts[0]
     weight = context_weight(normaliser(tried, known), known, held_out, runtime=runtime)
-    return replace(found, context=Context.of(examples, weight, runtime=runtime))
+    return replace(found, context=ContextModel.of(examples, weight, runtime=runtime))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,25 +131,27 @@ class _Training:
     def tuned(self, model: Model, dev: Examples) -> Model:
         """Tune the weights of a model on a development set."""
         with self.runtime.stage("weighing what was learnt"):
-            weights = tuned_weights(
+            weights = tune_weights(
                 model, dev.forms, self.recipe.characters, seed=self.recipe.seed, runtime=self.runtime
             )
         return replace(model, weights=weights)
 
-    def choice(self, parts: Sequence[Part]) -> Choice:
+    def choice(self, parts: Sequence[Fold]) -> CandidateScorer:
         """Train the choice on development sets, each with a model and the examples that it was trained on."""
-        lists: list[Lists] = []
+        lists: list[CandidateLists] = []
         gold: list[Counter[str]] = []
         with self.runtime.stage("proposing candidates") as share:
             for i, (model, examples, dev) in enumerate(parts):
                 translator = Translator.of(model, limits=LIMITS, runtime=self.runtime.quiet())
-                proposer = Proposer(translator, Memory.of(examples), self.lexicon, self.recipe.learning.candidates)
-                lists += proposer.lists([*dev.forms])
+                generator = CandidateGenerator(
+                    translator, Memory.of(examples), self.lexicon, self.recipe.learning.candidates
+                )
+                lists += generator.lists([*dev.forms])
                 gold += dev.forms.values()
                 share((i + 1) / len(parts))
         start = parts[0][0].weights.updated(START)
-        return tuned_choice(
-            Lists.concatenate(lists),
+        return tune_scorer(
+            CandidateLists.concatenate(lists),
             gold,
             start,
             self.recipe.learning.tuner,
@@ -157,10 +159,10 @@ class _Training:
             runtime=self.runtime,
         )
 
-    def in_turn(self, examples: Examples) -> list[Part]:
+    def cross_validate(self, examples: Examples) -> list[Fold]:
         """Hold out each fold of the examples in turn, and train on the rest; weights are tuned on the first fold."""
         bounds = [i * len(examples) // self.recipe.learning.folds for i in range(self.recipe.learning.folds + 1)]
-        parts: list[Part] = []
+        parts: list[Fold] = []
         for begin, end in pairwise(bounds):
             rest, part = examples.without(begin, end), examples.first(end - begin, begin)
             model = self.model(rest)
@@ -173,14 +175,14 @@ def context_weight(normaliser: Normaliser, known: Examples, dev: Examples, *, ru
     """Return the weight of the context with the highest accuracy on a development set; the least of equal ones."""
     words = [token.historical for token in dev.tokens]
     forms = normaliser.forms(words, runtime=runtime)
-    alone = [forms.get(word, Normalised(word, 1.0)) for word in words]
-    context = Context.of(known, runtime=runtime)
+    alone = [forms.get(word, NormalisedWord(word, 1.0)) for word in words]
+    context = ContextModel.of(known, runtime=runtime)
     scores = {}
-    for weight in WEIGHTS:
+    for weight in CONTEXT_WEIGHTS:
         weighed = replace(context, weight=weight)
-        found = [one.modern for begin, end in pairwise(dev.bounds) for one in weighed.chosen(alone[begin:end])]
-        scores[weight] = int(right(dev, found).sum())
-    best = max(WEIGHTS, key=lambda weight: (scores[weight], -weight))
+        found = [one.modern for begin, end in pairwise(dev.bounds) for one in weighed.choose(alone[begin:end])]
+        scores[weight] = int(is_correct(dev, found).sum())
+    best = max(CONTEXT_WEIGHTS, key=lambda weight: (scores[weight], -weight))
     runtime.note(
         f"weight of context {best:g}: {scores[best]:,} of {len(dev):,} tokens correct, {scores[0.0]:,} without"
     )

@@ -95,10 +95,10 @@ class _Costs(dict[tuple[str, str], float]):
 
 
 @dataclass(frozen=True, eq=False)
-class Letters:
+class EditCosts:
     """Counts of changes of letters in examples; an empty letter stands for a gap.
 
-    >>> letters = Letters.of({"vnd": Counter(und=3), "vnnd": Counter(und=1), "jar": Counter(jahr=1)})
+    >>> letters = EditCosts.of({"vnd": Counter(und=3), "vnnd": Counter(und=1), "jar": Counter(jahr=1)})
     >>> costs = letters.costs(["vns", "vns"], ["uns", "ans"], np.array([0, 1]))
     >>> bool(costs[0] < costs[1])
     True
@@ -107,7 +107,7 @@ class Letters:
     counts: Mapping[tuple[str, str], float]
 
     @classmethod
-    def of(cls, forms: Mapping[str, Counter[str]]) -> Letters:
+    def of(cls, forms: Mapping[str, Counter[str]]) -> EditCosts:
         """Estimate from forms with the counts of their modern forms, by aligning their letters."""
         chosen = sorted(forms, key=lambda form: (-forms[form].total(), form))[:_FORMS]
         pairs = [(_symbols(old), _symbols(new), count) for old in chosen for new, count in sorted(forms[old].items())]
@@ -251,14 +251,14 @@ _BASE = 0x9E3779B97F4A7C15
 _INVERSE = pow(_BASE, -1, 1 << 64)
 
 
-class Nearby:
+class SimilarWords:
     """Index of words by hashes of their skeletons, whole and with each letter deleted in turn.
 
     Two words match if their skeletons are the same, or one has a letter more, or each has one that the other has not:
     one letter replaced, or one deleted and one inserted.
 
-    >>> near = Nearby(["hand", "hund", "hunde", "haus"])
-    >>> of, words = near.meet(["hannd", "hutd"])
+    >>> near = SimilarWords(["hand", "hund", "hunde", "haus"])
+    >>> of, words = near.find(["hannd", "hutd"])
     >>> [near.words[word] for word in words[of == 0]], [near.words[word] for word in words[of == 1]]
     (['hand', 'hund'], ['hund'])
     """
@@ -269,7 +269,7 @@ class Nearby:
         order = np.argsort(hashes, kind="stable")
         self._hashes, self._of_word = hashes[order], of_word[order]
 
-    def meet(self, forms: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def find(self, forms: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return pairs of forms and words that match, in order, each once."""
         hashes, of_form = _left_out([skeleton(form) for form in forms])
         begin = np.searchsorted(self._hashes, hashes)

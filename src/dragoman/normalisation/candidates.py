@@ -17,12 +17,12 @@ from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
 from dragoman.metrics.references import Compared
 from dragoman.model.language_model import LanguageModel
-from dragoman.normalisation.letters import skeleton
+from dragoman.normalisation.edit_costs import skeleton
 from dragoman.normalisation.lexicon import Lexicon, Memory
 from dragoman.search.translator import Translator
 
 #: The features beside those of the model, in the order of their columns.
-FEATURES = (
+CANDIDATE_FEATURES = (
     "known",  # is a word of the modern list
     "compound",  # is not, but a compound of two of them
     "used",  # count as a modern form in the examples (logarithm)
@@ -47,7 +47,7 @@ _BASES, _NEAR = 3, 10
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class CandidateLists:
     """Candidates of forms: those of form i are rows `offsets[i]` to `offsets[i + 1]` of `texts` and `features`."""
 
     offsets: NDArray[np.int64]
@@ -56,7 +56,7 @@ class Lists:
     features: NDArray[np.float64]
 
     @classmethod
-    def concatenate(cls, parts: Sequence[Lists]) -> Lists:
+    def concatenate(cls, parts: Sequence[CandidateLists]) -> CandidateLists:
         """Concatenate lists with the same features."""
         sizes = np.concatenate([np.diff(part.offsets) for part in parts])
         return cls(
@@ -68,7 +68,7 @@ class Lists:
 
 
 @dataclass(frozen=True, eq=False)
-class Proposer:
+class CandidateGenerator:
     """Generator of candidates: a model of characters with its weights, memorised forms, and a list of words."""
 
     translator: Translator
@@ -76,12 +76,12 @@ class Proposer:
     lexicon: Lexicon
     size: int = 40
 
-    def lists(self, forms: Sequence[str]) -> Iterator[Lists]:
+    def lists(self, forms: Sequence[str]) -> Iterator[CandidateLists]:
         """Yield the candidates of forms, a block at a time."""
         for start in range(0, len(forms), _BLOCK):
             yield self._block(forms[start : start + _BLOCK])
 
-    def _block(self, forms: Sequence[str]) -> Lists:
+    def _block(self, forms: Sequence[str]) -> CandidateLists:
         text = self.translator.model.preparation()
         parts = self.translator.search_batches(text.source(forms), forests=True)
         nbest = NBest.concatenate([part.nbest(self.size, distinct=True) for part in parts])
@@ -99,13 +99,15 @@ class Proposer:
         marks = np.array([marks for candidates in found for _, *marks in candidates.values()])
         extra = [row for form, candidates in zip(forms, found, strict=True) for row in self._features(form, candidates)]
         features = np.concatenate([own[rows], np.array(extra, np.float64), marks], axis=1)
-        features[:, len(names) + FEATURES.index("edits")] = _edits(forms, texts, offsets)
-        features[:, len(names) + FEATURES.index("letters")] = -self.memory.letters.costs(forms, texts, of_form)
+        features[:, len(names) + CANDIDATE_FEATURES.index("edits")] = _edits(forms, texts, offsets)
+        features[:, len(names) + CANDIDATE_FEATURES.index("letters")] = -self.memory.edit_costs.costs(
+            forms, texts, of_form
+        )
         outside = np.flatnonzero(marks[:, 0])
         corpus = Corpus.from_lines(text.target([texts[row] for row in outside.tolist()]))
         for name, model in self.translator.model.language_models.items():
             features[outside, names.index(name)] = _scores(model, corpus)
-        return Lists(offsets, texts, (*names, *FEATURES), features)
+        return CandidateLists(offsets, texts, (*names, *CANDIDATE_FEATURES), features)
 
     def _candidates(
         self, form: str, written: Sequence[str], begin: int, end: int
@@ -123,11 +125,11 @@ class Proposer:
         """Yield words of the list that are similar to forms without memory, or to the model's candidates for them."""
         new = [i for i, form in enumerate(forms) if form not in self.memory.counts]
         asked = [(i, base) for i in new for base in dict.fromkeys((forms[i], *[*found[i]][:_BASES]))]
-        of_query, words = self.lexicon.nearby.meet([base for _, base in asked])
-        pairs = np.unique(np.array([i for i, _ in asked], np.int64)[of_query] * len(self.lexicon.nearby.words) + words)
-        of_form, words = np.divmod(pairs, max(len(self.lexicon.nearby.words), 1))
-        texts = [self.lexicon.nearby.words[word] for word in words.tolist()]
-        costs = self.memory.letters.costs(forms, texts, of_form)
+        of_query, words = self.lexicon.similar.find([base for _, base in asked])
+        pairs = np.unique(np.array([i for i, _ in asked], np.int64)[of_query] * len(self.lexicon.similar.words) + words)
+        of_form, words = np.divmod(pairs, max(len(self.lexicon.similar.words), 1))
+        texts = [self.lexicon.similar.words[word] for word in words.tolist()]
+        costs = self.memory.edit_costs.costs(forms, texts, of_form)
         order = np.lexsort((words, costs, of_form))
         rank = np.arange(len(order)) - np.searchsorted(of_form, of_form)
         for place in order[rank < _NEAR].tolist():
@@ -176,7 +178,7 @@ def _code_points(texts: Sequence[str]) -> Ragged[np.int32]:
 _IMPROBABLE = 1e-3
 
 
-class Normalised(NamedTuple):
+class NormalisedWord(NamedTuple):
     """A word's modern spelling, its probability, and the alternatives with theirs, the most probable first."""
 
     modern: str
@@ -188,8 +190,8 @@ class Normalised(NamedTuple):
         forms = [(self.modern, self.confidence), *(one for one in self.alternatives if one[1] > _IMPROBABLE)]
         return [(form, math.log(max(sure, _IMPROBABLE))) for form, sure in forms]
 
-    def preferring(self, place: int) -> Normalised:
+    def preferring(self, place: int) -> NormalisedWord:
         """Return the same with the form at `place` first; 0 is the present one."""
         forms = [(self.modern, self.confidence), *self.alternatives]
         modern, sure = forms.pop(place)
-        return Normalised(modern, sure, tuple(forms))
+        return NormalisedWord(modern, sure, tuple(forms))
