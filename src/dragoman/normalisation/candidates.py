@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.nbest import NBest
-from dragoman.core.ragged import Ragged
 from dragoman.metrics.references import Compared
 from dragoman.model.language_model import LanguageModel
-from dragoman.normalisation.edit_costs import skeleton
+from dragoman.normalisation.edit_costs import code_points, skeleton
 from dragoman.normalisation.lexicon import Lexicon, Memory
 from dragoman.search.translator import Translator
 
@@ -98,11 +97,11 @@ class CandidateGenerator:
         rows = np.array([row for candidates in found for row, _, _ in candidates.values()])
         marks = np.array([marks for candidates in found for _, *marks in candidates.values()])
         extra = [row for form, candidates in zip(forms, found, strict=True) for row in self._features(form, candidates)]
-        features = np.concatenate([own[rows], np.array(extra, np.float64), marks], axis=1)
-        features[:, len(names) + CANDIDATE_FEATURES.index("edits")] = _edits(forms, texts, offsets)
-        features[:, len(names) + CANDIDATE_FEATURES.index("letters")] = -self.memory.edit_costs.costs(
-            forms, texts, of_form
-        )
+        compared = Compared(code_points(texts), of_form, code_points(forms))
+        edits = kernels.edit_distances(compared.for_kernels(), 1).astype(np.float64)
+        letters = -self.memory.edit_costs.costs(forms, texts, of_form)
+        columns = own[rows], np.array(extra, np.float64), np.stack([edits, letters], axis=1), marks
+        features = np.concatenate(columns, axis=1)
         outside = np.flatnonzero(marks[:, 0])
         corpus = Corpus.from_lines(text.target([texts[row] for row in outside.tolist()]))
         for name, model in self.translator.model.language_models.items():
@@ -150,8 +149,6 @@ class CandidateGenerator:
                 math.log1p(alike[candidate]),
                 float(same),
                 float(same and known),
-                0.0,  # edits and their costs are computed for all candidates together
-                0.0,
             )
 
 
@@ -160,18 +157,6 @@ def _scores(model: LanguageModel, corpus: Corpus) -> NDArray[np.float64]:
     sentences = model.sentences(corpus)
     each = model.logprobs(sentences).astype(np.float64)
     return np.asarray(math.log(10) * np.add.reduceat(each, sentences.offsets[:-1] + np.arange(len(sentences))))
-
-
-def _edits(forms: Sequence[str], texts: Sequence[str], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    ours, theirs = _code_points(texts), _code_points(forms)
-    of_form = np.repeat(np.arange(len(forms)), np.diff(offsets))
-    found = kernels.edit_distances(Compared(ours, of_form, theirs).for_kernels(), 1)
-    return found.astype(np.float64)
-
-
-def _code_points(texts: Sequence[str]) -> Ragged[np.int32]:
-    points = np.frombuffer("".join(texts).encode("utf-32-le"), np.int32)
-    return Ragged(points, np.concatenate([[0], np.cumsum([len(text) for text in texts])]).astype(np.int64))
 
 
 #: Less probable forms are ignored.

@@ -1,4 +1,7 @@
-"""The model of characters: ordinary training and tuning, with settings for single words and few examples."""
+"""The model of characters: ordinary training and tuning, with settings for single words and few examples.
+
+Warnings are suppressed: that few words are little text for n-grams of high orders is expected.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ from pathlib import Path
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.files import open_output
 from dragoman.core.options import Options, option
-from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.metrics.combined import parse_metric
@@ -58,13 +60,6 @@ class CharacterModel(Options):
         ALIGNERS.get(self.aligner), TUNERS.get(self.method), parse_metric(self.metric)
 
 
-class SilentProgress(Progress):
-    """Progress without output: warnings about little text for high orders are expected with few words."""
-
-    def warn(self, text: str) -> None:
-        """Say nothing."""
-
-
 def words_model(lexicon: Lexicon, options: CharacterModel, *, runtime: Runtime = Runtime()) -> LanguageModel | None:
     """Estimate a language model of the characters of a word list, each word once; None if it is empty."""
     if not len(lexicon):
@@ -73,7 +68,7 @@ def words_model(lexicon: Lexicon, options: CharacterModel, *, runtime: Runtime =
     # An n-gram of this length that occurs once is a word by itself, which the choice knows anyway.
     prune = ",".join("0" if n < 5 else "1" for n in range(1, options.lm_order + 1))
     kneser_ney = KneserNey(order=options.lm_order, prune=prune)
-    return estimate_model(text, kneser_ney, runtime=replace(runtime, progress=SilentProgress()))
+    return estimate_model(text, kneser_ney, runtime=runtime.quiet(warns=False))
 
 
 def character_model(
@@ -95,7 +90,7 @@ def character_model(
         phrase_model=PhraseModel(max_phrase_length=options.max_phrase_length, reordering=False),
         kneser_ney=KneserNey(order=options.lm_order),
     )
-    model = train(PreparedText(bitext, SETTINGS), recipe, runtime=replace(runtime, progress=SilentProgress())).model
+    model = train(PreparedText(bitext, SETTINGS), recipe, runtime=runtime.quiet(warns=False)).model
     models = {_EXAMPLES: model.language_models["lm"]} | ({} if words is None else {_WORDS: words})
     scores = {name: table.score_names for name, table in model.tables.items()}
     return replace(model, language_models=models, weights=initial_weights(scores, [], models))
@@ -128,7 +123,7 @@ def tune_weights(
             fixed=("distortion",),
             seed=seed,
         )
-        return job.run(folder / "run", runtime=replace(runtime, progress=SilentProgress())).weights()
+        return job.run(folder / "run", runtime=runtime.quiet(warns=False)).weights()
 
 
 def _write_lines(path: Path, lines: list[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -20,7 +20,7 @@ from dragoman.decision.rule import Rule
 from dragoman.metrics.accuracy import Accuracy
 from dragoman.model.language_model import LanguageModel
 from dragoman.normalisation.candidates import CandidateLists, NormalisedWord
-from dragoman.normalisation.characters import SETTINGS, SilentProgress
+from dragoman.normalisation.characters import SETTINGS
 from dragoman.normalisation.examples import Examples
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
 from dragoman.tuning.methods.method import Tuner
@@ -137,8 +137,7 @@ class ContextModel:
         words = [_token(example.modern) for example in examples.tokens]
         lines = [" ".join(words[begin:end]) for begin, end in pairwise(examples.bounds)]
         text = Corpus.from_lines(line for line in lines if line)
-        calm = replace(runtime, progress=SilentProgress())
-        return cls(estimate_model(text, KneserNey(order=2), runtime=calm), weight)
+        return cls(estimate_model(text, KneserNey(order=2), runtime=runtime.quiet(warns=False)), weight)
 
     def choose(self, sentence: Sequence[NormalisedWord]) -> list[NormalisedWord]:
         """Put the forms first that are most probable together in a sentence."""

@@ -207,10 +207,16 @@ class EditCosts:
         return found
 
 
+def code_points(words: Sequence[str]) -> Ragged[np.int32]:
+    """Return the code points of words."""
+    points = np.frombuffer("".join(words).encode("utf-32-le"), np.int32)
+    return Ragged(points, np.concatenate([[0], np.cumsum([len(word) for word in words])]).astype(np.int64))
+
+
 def _codes(words: Sequence[str]) -> Ragged[np.int64]:
     """Return the symbols of words as numbers: twice the code point, plus one if a letter follows its like."""
-    points = np.frombuffer("".join(words).encode("utf-32-le"), np.uint32).astype(np.int64)
-    offsets = np.concatenate([[0], np.cumsum([len(word) for word in words])]).astype(np.int64)
+    letters = code_points(words)
+    points, offsets = letters.values.astype(np.int64), letters.offsets
     again = np.zeros(len(points), np.int64)
     again[1:] = points[1:] == points[:-1]
     again[offsets[:-1][offsets[:-1] < len(points)]] = 0
@@ -282,10 +288,9 @@ class SimilarWords:
 
 def _left_out(words: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Return hashes of words, whole and with each letter deleted, and the word of each hash."""
-    lengths = np.array([len(word) for word in words], np.int64)
-    points = np.frombuffer("".join(words).encode("utf-32-le"), np.uint32).astype(np.uint64)
+    letters = code_points(words)
+    points, lengths, starts = letters.values.astype(np.uint64), letters.lengths, letters.offsets[:-1]
     of_letter = np.repeat(np.arange(len(words)), lengths)
-    starts = np.cumsum(lengths) - lengths
     place = np.arange(len(points)) - np.repeat(starts, lengths)
     powers = np.cumprod(np.full(int(lengths.max(initial=0)) + 1, _BASE, np.uint64))
     # A hash is the sum of letters times powers of the base by position; letters are scattered first.

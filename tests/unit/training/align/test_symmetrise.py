@@ -7,10 +7,10 @@ from dragoman.core.corpus import links_of
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime
 from dragoman.training.align import Directions
-from dragoman.training.align.base import Method, symmetrise
+from dragoman.training.align.base import Symmetrisation, symmetrise
 from oracles import symmetrise as oracle
 
-METHODS = get_args(Method)
+METHODS = get_args(Symmetrisation)
 
 
 def random_links(rng, rows, length, density):
