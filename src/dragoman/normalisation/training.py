@@ -90,7 +90,7 @@ def train_normaliser(
     if dev is None and len(examples) < FEWEST:
         raise DataError(f"there are {len(examples)} examples", expected=f"at least {FEWEST}, or a development set")
     if words is None:
-        with runtime.stage("learning how modern words are spelt"):
+        with runtime.stage("training the language model of modern words"):
             words = words_model(lexicon, recipe.characters, runtime=runtime)
     work = _Training(lexicon, words, recipe, runtime)
     if dev is not None:
@@ -125,12 +125,12 @@ class _Training:
 
     def model(self, examples: Examples) -> Model:
         """Train an untuned model of characters."""
-        with self.runtime.stage("learning how spelling changed"):
+        with self.runtime.stage("training the model of characters"):
             return character_model(examples, self.words, self.recipe.characters, runtime=self.runtime)
 
     def tuned(self, model: Model, dev: Examples) -> Model:
         """Tune the weights of a model on a development set."""
-        with self.runtime.stage("weighing what was learnt"):
+        with self.runtime.stage("tuning the model of characters"):
             weights = tune_weights(
                 model, dev.forms, self.recipe.characters, seed=self.recipe.seed, runtime=self.runtime
             )
@@ -140,7 +140,7 @@ class _Training:
         """Train the choice on development sets, each with a model and the examples that it was trained on."""
         lists: list[CandidateLists] = []
         gold: list[Counter[str]] = []
-        with self.runtime.stage("proposing candidates") as share:
+        with self.runtime.stage("generating candidates") as share:
             for i, (model, examples, dev) in enumerate(parts):
                 translator = Translator.of(model, limits=LIMITS, runtime=self.runtime.quiet())
                 generator = CandidateGenerator(

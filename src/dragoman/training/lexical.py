@@ -58,7 +58,7 @@ class LexicalTables:
 def check_links(bitext: Bitext, links: Links) -> Links:
     """Return the links sorted by source and target position, each once; refuse links outside their sentence pair."""
     if len(links) != len(bitext):
-        raise DataError(f"{len(links)} lines of links", expected=f"{len(bitext)}, one for each sentence pair")
+        raise DataError(f"{len(links)} lines of word alignment", expected=f"{len(bitext)}, one for each sentence pair")
     rise = True
     for at in _blocks(bitext):
         rise &= _check_block(bitext.part(at), links.part(at), at.start)

@@ -144,8 +144,10 @@ class PhraseModel(Options):
     prune_limit: int = option(
         0, "keep at most this many targets per source phrase, best p(e|f) first; 0 keeps all", minimum=0
     )
-    prune_significance: str | None = option(None, "drop pairs whose -log p-value is below: a+e, a-e or a number")
-    prune_score: float = option(0.0, "drop pairs with p(e|f) below", minimum=0, maximum=1)
+    prune_significance: str | None = option(
+        None, "drop pairs with a lower -log p-value (Fisher's exact test): a+e, a-e or a number"
+    )
+    prune_score: float = option(0.0, "drop pairs with a lower p(e|f)", minimum=0, maximum=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -168,7 +170,7 @@ def phrase_parts(
     With `as_grammars`, parts are grammars, to be merged into a grammar instead of a phrase table.
     """
     check_smoothing(options.smoothing)
-    with runtime.stage("counting linked words") as share:
+    with runtime.stage("counting aligned words") as share:
         links = check_links(bitext, links)
         lexical = lexical_tables(bitext, links, within(share, 0, 0.5))
         text = WeightedText.of(bitext, links, lexical, runtime.workspace, within(share, 0.5, 1))

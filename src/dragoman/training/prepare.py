@@ -43,7 +43,7 @@ class Preparation(Options):
     """Options of tokenising and lower-casing raw text."""
 
     tokenised: bool = option(False, "the text is tokenised already: split it at spaces only")
-    lowercase: bool = option(True, "lower-case the text (tokenised text is left as it is)")
+    lowercase: bool = option(True, "lower-case the text (tokenised text is not changed)")
     recase: bool = option(True, "train a recaser, so that lower-cased models produce cased output")
     normalise_punctuation: bool = option(
         True, "make apostrophes, quotation marks, dashes and spaces of raw text uniform"

@@ -125,7 +125,7 @@ def kneser_ney(counts: PairCounts, *, runtime: Runtime = Runtime()) -> Probabili
     c = np.arange(1, 4)
     discounts = np.minimum(c - (c + 1) * y * n[c + 1] / n[c], c - 0.1)
     if np.any(discounts <= 0):
-        runtime.warn("Kneser-Ney smoothing needs counts of counts that fall; probabilities are unsmoothed")
+        runtime.warn("Kneser-Ney smoothing needs decreasing counts of counts; probabilities are unsmoothed")
         return relative_frequency(counts)
     d = discounts[np.minimum(counts.joint, 3) - 1]
     given_back = d * counts.distinct_source * counts.distinct_target / counts.total
@@ -223,7 +223,7 @@ def score_phrases(
             f"{len(instances)} phrase instances", expected="fewer than 2**31: use shorter phrases or less text"
         )
     check_smoothing(smoothing)
-    with runtime.stage("looking over the phrases"):
+    with runtime.stage("checking phrases"):
         text = WeightedText.of(bitext, links, lexical)
         _check_instances(instances, bitext)
     counted = count_pairs(instances, text, runtime=runtime)

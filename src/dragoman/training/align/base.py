@@ -77,7 +77,7 @@ class DirectionalAligner(Aligner):
         work, links = OneDirection(self, bitext), []
         sides = ((backwards, ShareHere(share)) for backwards in (False, True))
         made = runtime.map_parts(work, sides) if self.by_direction else (work(side, runtime) for side in sides)
-        for stage in ("align, source to target", "align, target to source"):
+        for stage in ("aligning, source to target", "aligning, target to source"):
             with runtime.stage(stage) as done:
                 links.append(next(made))
         return Directions(*links)
@@ -149,7 +149,7 @@ def symmetrise(
     forward, reverse = directions.forward, directions.reverse
     if len(forward) != len(reverse):
         raise DataError(
-            f"the links of one direction have {len(forward)} lines and those of the other {len(reverse)}",
+            f"the word alignments of the two directions have {len(forward)} and {len(reverse)} lines",
             expected="one line for each sentence pair in both",
         )
     both = forward.values, forward.offsets, reverse.values, reverse.offsets

@@ -38,7 +38,7 @@ class Eflomal(Aligner):
             raise UsageError("the eflomal aligner needs a package: pip install 'dragoman[eflomal]'") from None
         if too_long := _too_long(bitext):
             runtime.warn(f"{too_long} sentence pairs are longer than {_LONGEST} words; eflomal does not align them")
-        with tempfile.TemporaryDirectory() as folder, runtime.stage("align, both ways"):
+        with tempfile.TemporaryDirectory() as folder, runtime.stage("aligning, both directions"):
             source, target, forward, reverse = (str(Path(folder) / name) for name in ("s", "t", "forward", "reverse"))
             for path, corpus in ((source, bitext.source), (target, bitext.target)):
                 try:
@@ -71,7 +71,7 @@ def _read_links(path: Path, rows: int) -> Links:
     """Read lines of `source-target` and sort each."""
     text = path.read_bytes() if path.exists() else b""
     if text.count(b"\n") != rows:
-        raise DragomanError(f"eflomal wrote {text.count(10)} lines of links for {rows} sentence pairs")
+        raise DragomanError(f"eflomal wrote {text.count(10)} lines of word alignment for {rows} sentence pairs")
     characters = np.frombuffer(text, np.uint8)
     ends = np.flatnonzero(characters == ord("\n"))
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(characters == ord("-"), dtype=np.int64)[ends]])

@@ -72,7 +72,7 @@ class KneserNey(Options):
         super().__post_init__()
         thresholds = self.thresholds
         if thresholds[0] != 0 or (np.diff(thresholds) < 0).any():
-            raise UsageError(f"prune is '{self.prune}'; expected 0 for words, then numbers that do not fall")
+            raise UsageError(f"prune is '{self.prune}'; expected 0 for words, then numbers that do not decrease")
         fallback = self.fallback_discounts
         if len(fallback) != 3 or not all(0 < d <= k for k, d in enumerate(fallback, 1)):
             raise UsageError(
@@ -152,7 +152,7 @@ def _refuse_markers(corpus: Corpus) -> None:
         line = int(np.searchsorted(offsets, markers[0], side="right"))
         raise DataError(
             f"line {line} of the corpus contains the word {corpus.vocab[words[markers[0]]]}",
-            expected="text without marks of sentence ends",
+            expected="text without sentence markers",
         )
 
 

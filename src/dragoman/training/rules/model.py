@@ -185,7 +185,7 @@ def rules(
 def rule_parts(bitext: Bitext, links: Links, options: RuleModel, *, runtime: Runtime = Runtime()) -> ScoredParts:
     """Do the same in the memory of a workspace; the result is in parts if it does not fit or workers are several."""
     text = aligned_text(bitext, links)
-    with runtime.stage("counting linked words") as share:
+    with runtime.stage("counting aligned words") as share:
         lexical = lexical_tables(bitext, text.links, within(share, 0, 0.5))
         source, target = word_weights(bitext, text.links, lexical, within(share, 0.5, 1))
         mapped: dict[str, Any] = mapped_arrays(runtime.workspace, "rule-weights", {"source": source, "target": target})
@@ -265,7 +265,7 @@ def corpus_grammar(
         raise UsageError("rules on demand cannot be pruned beforehand; expected neither min-count nor a prune option")
     text = aligned_text(bitext, links)
     counts = _target_counts(bitext, text, options, runtime)
-    with runtime.stage("counting linked words"):
+    with runtime.stage("counting aligned words"):
         weights = word_weights(bitext, text.links, lexical_tables(bitext, links))
     limits = RuleExtraction(**{field.name: getattr(options, field.name) for field in fields(RuleExtraction)})
     return CorpusGrammar.of(text, limits, weights, counts, sample=options.sample, runtime=runtime)

@@ -63,7 +63,7 @@ def test_no_rows_and_empty_rows():
 
 
 def test_what_does_not_fit_is_refused():
-    with pytest.raises(DataError, match="2 lines and those of the other 1"):
+    with pytest.raises(DataError, match="have 2 and 1 lines"):
         symmetrise(Directions(links_of([[], []]), links_of([[]])))
     with pytest.raises(UsageError, match="'grow'; there are intersection, union"):
         symmetrise(Directions(links_of([]), links_of([])), "grow")

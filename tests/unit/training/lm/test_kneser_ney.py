@@ -173,7 +173,7 @@ def test_marks_in_text_are_refused_with_their_line(mark):
     [
         ({"order": 17}, "order is 17"),
         ({"prune": "1"}, "expected 0 for words"),
-        ({"prune": "0,2,1"}, "do not fall"),
+        ({"prune": "0,2,1"}, "do not decrease"),
         ({"prune": "0,0,0,1"}, "at most 3"),
         ({"prune": "x"}, "separated by commas"),
         ({"prune": ""}, "separated by commas"),
