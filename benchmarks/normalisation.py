@@ -23,7 +23,7 @@ import numpy as np
 
 from dragoman.core.progress import available_cores
 from dragoman.core.runtime import Runtime
-from dragoman.normalisation.candidates import CANDIDATE_FEATURES, CandidateGenerator, CandidateLists
+from dragoman.normalisation.candidate_lists import CANDIDATE_FEATURES, CandidateGenerator, CandidateLists
 from dragoman.normalisation.characters import LIMITS, CharacterModel, character_model, tune_weights, words_model
 from dragoman.normalisation.choice import tune_scorer
 from dragoman.normalisation.evaluate import evaluate

@@ -29,7 +29,7 @@ from dragoman.core.locks import output_locked
 from dragoman.core.runtime import Runtime
 from dragoman.decision.rule import Rule
 from dragoman.decision.settings import Decision
-from dragoman.normalisation.candidates import NormalisedWord
+from dragoman.normalisation.candidate_lists import NormalisedWord
 from dragoman.normalisation.characters import CharacterModel
 from dragoman.normalisation.evaluate import NormalisationScores, evaluate as measured, is_correct, mcnemar
 from dragoman.normalisation.examples import Spelling, read_examples, table_sentences

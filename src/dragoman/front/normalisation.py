@@ -13,7 +13,7 @@ from dragoman.core.progress import Progress, available_cores
 from dragoman.core.runtime import Runtime
 from dragoman.decision.settings import Decision
 from dragoman.front.texts import File, Sentences, file_of, files_of, runtime_of, sentences_of, words_of
-from dragoman.normalisation.candidates import NormalisedWord
+from dragoman.normalisation.candidate_lists import NormalisedWord
 from dragoman.normalisation.characters import CharacterModel
 from dragoman.normalisation.evaluate import NormalisationScores, evaluate
 from dragoman.normalisation.examples import Examples, Spelling, read_examples, table_sentences

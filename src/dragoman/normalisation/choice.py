@@ -19,7 +19,7 @@ from dragoman.core.weights import Weights
 from dragoman.decision.rule import Rule
 from dragoman.metrics.accuracy import Accuracy
 from dragoman.model.language_model import LanguageModel
-from dragoman.normalisation.candidates import CandidateLists, NormalisedWord
+from dragoman.normalisation.candidate_lists import CandidateLists, NormalisedWord
 from dragoman.normalisation.characters import SETTINGS
 from dragoman.normalisation.examples import Examples
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model

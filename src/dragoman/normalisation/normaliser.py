@@ -22,7 +22,7 @@ from dragoman.decision.rule import Rule
 from dragoman.formats.arpa import read_arpa, write_arpa
 from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
-from dragoman.normalisation.candidates import CandidateGenerator, NormalisedWord
+from dragoman.normalisation.candidate_lists import CandidateGenerator, NormalisedWord
 from dragoman.normalisation.characters import LIMITS
 from dragoman.normalisation.choice import CandidateScorer, ContextModel
 from dragoman.normalisation.examples import Capitals, Examples, Spelling, has_letters

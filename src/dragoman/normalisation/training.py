@@ -12,7 +12,7 @@ from dragoman.core.options import Options, option
 from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
-from dragoman.normalisation.candidates import CandidateGenerator, CandidateLists, NormalisedWord
+from dragoman.normalisation.candidate_lists import CandidateGenerator, CandidateLists, NormalisedWord
 from dragoman.normalisation.characters import LIMITS, CharacterModel, character_model, tune_weights, words_model
 from dragoman.normalisation.choice import CONTEXT_WEIGHTS, CandidateScorer, ContextModel, tune_scorer
 from dragoman.normalisation.evaluate import is_correct

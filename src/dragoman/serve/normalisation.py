@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from dragoman.normalisation.candidates import NormalisedWord
+from dragoman.normalisation.candidate_lists import NormalisedWord
 from dragoman.normalisation.normaliser import Normaliser
 from dragoman.normalisation.running_text import MarkupMode, RunningText, SplitLine
 from dragoman.serve.json_bodies import Answer, api_router

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from dragoman.normalisation.candidates import NormalisedWord
+from dragoman.normalisation.candidate_lists import NormalisedWord
 from dragoman.normalisation.choice import ContextModel
 from dragoman.normalisation.examples import Example, Examples
 

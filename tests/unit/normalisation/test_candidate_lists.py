@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.normalisation.candidates import CandidateGenerator, CandidateLists
+from dragoman.normalisation.candidate_lists import CandidateGenerator, CandidateLists
 from dragoman.normalisation.characters import LIMITS
 from dragoman.normalisation.lexicon import Lexicon
 from dragoman.search.translator import Translator
