@@ -118,7 +118,7 @@ def ratios(arguments: argparse.Namespace, model: Path, texts: list[Path], cluste
     text = prepare(*sides, Preparation(), runtime=ways["two threads"])
 
     def training(runtime: Runtime, out: Path) -> None:
-        train(text.bitext, runtime=runtime).model.save(out)
+        train(text, runtime=runtime).model.save(out)
 
     print("\n| seconds, best of rounds in turn | two threads | local:2 | speed of local:2 |\n|---|---|---|---|")
     for name, work in (("tune --method mert", tune), ("experiment", experiment), ("train", training)):

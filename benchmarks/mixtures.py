@@ -26,7 +26,7 @@ from dragoman.core.weights import Weights
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
 from dragoman.model.edit import bake
-from dragoman.model.mixture import baked, uniform_shares, united
+from dragoman.model.mixture import baked, uniform_shares, unite_tables
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.search.translator import Translator
 from dragoman.tuning.methods.method import Tuner
@@ -76,7 +76,7 @@ def random_table(seed: int, pairs: int) -> PhrasePairs:
 
 
 def indexed_mixture(tables: dict[str, PhrasePairs]) -> PhraseTable:
-    union = united(tables)
+    union = unite_tables(tables)
     return PhraseTable.from_pairs(baked(union, uniform_shares(union)))
 
 

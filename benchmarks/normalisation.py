@@ -23,12 +23,12 @@ import numpy as np
 
 from dragoman.core.progress import available_cores
 from dragoman.core.runtime import Runtime
-from dragoman.normalisation.characters import LIMITS, CharacterModel, character_model, tuned_weights, words_model
-from dragoman.normalisation.choice import tuned_choice
+from dragoman.normalisation.candidate_lists import CANDIDATE_FEATURES, CandidateGenerator, CandidateLists
+from dragoman.normalisation.characters import LIMITS, CharacterModel, character_model, tune_weights, words_model
+from dragoman.normalisation.choice import tune_scorer
 from dragoman.normalisation.evaluate import evaluate
 from dragoman.normalisation.examples import read_examples
 from dragoman.normalisation.lexicon import Lexicon, Memory
-from dragoman.normalisation.lists import FEATURES, Lists, Proposer
 from dragoman.normalisation.training import START, Learning, train_normaliser
 from dragoman.search.translator import Translator
 
@@ -48,7 +48,7 @@ GROUPS = {
     "no changes of letters (letters)": ("letters",),
     "no forms alike (alike)": ("alike",),
     "no compounds (compound)": ("compound",),
-    "the model's features alone": FEATURES,
+    "the model's features alone": CANDIDATE_FEATURES,
 }
 
 
@@ -80,20 +80,20 @@ class Task:
         halves = self.dev.first(half), self.dev.first(len(self.dev), half)
         examples = self.train.first(size)
         model = character_model(examples, self.words, CharacterModel(), runtime=runtime)
-        model = replace(model, weights=tuned_weights(model, halves[0].forms, CharacterModel(), runtime=runtime))
+        model = replace(model, weights=tune_weights(model, halves[0].forms, CharacterModel(), runtime=runtime))
         translator = Translator.of(model, limits=LIMITS, runtime=runtime)
-        proposer = Proposer(translator, Memory.of(examples), self.lexicon, Learning().candidates)
-        lists = [Lists.concatenate([*proposer.lists([*half.forms])]) for half in halves]
+        generator = CandidateGenerator(translator, Memory.of(examples), self.lexicon, Learning().candidates)
+        lists = [CandidateLists.concatenate([*generator.lists([*half.forms])]) for half in halves]
         found = {}
         for name, left_out in GROUPS.items():
             kept = [i for i, feature in enumerate(lists[0].names) if feature not in left_out]
             first, second = (
-                Lists(part.offsets, part.texts, tuple(part.names[i] for i in kept), part.features[:, kept])
+                CandidateLists(part.offsets, part.texts, tuple(part.names[i] for i in kept), part.features[:, kept])
                 for part in lists
             )
             start = model.weights.updated(START)
             gold = [*halves[0].forms.values()]
-            choice = tuned_choice(first, gold, start, Learning().tuner, runtime=runtime)
+            choice = tune_scorer(first, gold, start, Learning().tuner, runtime=runtime)
             best = choice.order(second)[second.offsets[:-1]]
             right = sum(
                 counts[second.texts[row]] for counts, row in zip(halves[1].forms.values(), best.tolist(), strict=True)

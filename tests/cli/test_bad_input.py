@@ -219,7 +219,7 @@ def test_phrase_tables_of_moses(dragoman, tmp_path, unchanged, line, found):
     ("options", "message"),
     [
         (["--lm-order", "17"], "--lm-order is 17; expected at most 16"),
-        (["--lm-prune", "1"], "--lm-prune is '1'; expected 0 for words, then numbers that do not fall"),
+        (["--lm-prune", "1"], "--lm-prune is '1'; expected 0 for words, then numbers that do not decrease"),
         (["--prune-limit", "-1"], "--prune-limit is -1; expected at least 0"),
         (["--prune-score", "1.5"], "--prune-score is 1.5; expected at most 1"),
         (["--prune-score", "nan"], "--prune-score is nan; expected a finite number"),

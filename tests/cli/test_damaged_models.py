@@ -22,7 +22,8 @@ from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.bundle import Model
 from dragoman.model.edit import with_grammar
 from dragoman.text.casing import Casing
-from dragoman.training.pipeline import train
+from dragoman.training.pipeline import TrainRecipe, train
+from dragoman.training.prepare import PreparedText
 from dragoman.training.rules.model import RuleModel
 
 SIDES = ("source", "target")
@@ -69,7 +70,10 @@ def rich_hierarchical_model(toy, tmp_path_factory):
     bitext = Bitext(*(Corpus.from_lines([" ".join(getattr(pair, side)) for pair in few]) for side in SIDES))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DragomanWarning)  # of little text
-        table, corpus = (train(bitext, rule_model=RuleModel(), on_demand=one).model for one in (False, True))
+        table, corpus = (
+            train(PreparedText(bitext), TrainRecipe(rule_model=RuleModel(), on_demand=one)).model
+            for one in (False, True)
+        )
     both = with_grammar(corpus, "table", table)
     out = tmp_path_factory.mktemp("rich") / "model"
     both.with_features([FEATURES.get(name)() for name in ("word-pair", "word-insertion")]).save(out)

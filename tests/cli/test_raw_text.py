@@ -203,5 +203,5 @@ def test_raw_text_without_spaces(dragoman, tmp_path):
     assert words.out == "猫 を 見 ま す 。\n"
     note = dragoman("train", *files, "--out", tmp_path / "auto").err
     assert "train.x: there are no spaces between words, so the text is segmented by" in note
-    assert "the option target-segmenter says otherwise" in note
+    assert "use the option target-segmenter" in note
     assert Model.load(tmp_path / "auto").settings.target_segmenter != "none"

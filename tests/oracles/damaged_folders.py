@@ -20,6 +20,7 @@ from dragoman.serve.limits import RequestError
 from dragoman.serve.runs import Runs
 from dragoman.training.mix import Mixing, mix
 from dragoman.training.pipeline import train
+from dragoman.training.prepare import PreparedText
 from dragoman.tuning import TUNERS
 from dragoman.tuning.problems.evidence import Decoding
 from dragoman.tuning.runs.job import Job
@@ -222,7 +223,7 @@ def checkpoint_subjects(work):
 
 def _trained(bitext, out, checkpoint):
     with Workspace(100_000) as workspace:
-        train(bitext, runtime=Runtime(workspace=workspace, checkpoint=checkpoint)).model.save(out)
+        train(PreparedText(bitext), runtime=Runtime(workspace=workspace, checkpoint=checkpoint)).model.save(out)
     return {path.relative_to(out).as_posix(): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
 
 

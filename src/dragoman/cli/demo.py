@@ -33,7 +33,7 @@ from dragoman.search.limits import SearchLimits
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 from dragoman.text.preparation import TextPreparation
-from dragoman.training.pipeline import Trained, train
+from dragoman.training.pipeline import TrainingResult, train
 from dragoman.training.prepare import Preparation, prepare
 from dragoman.training.rules.model import RuleModel, rules
 
@@ -44,7 +44,7 @@ _LONGEST = 16
 _GLUE = -0.5
 
 
-def hierarchical(trained: Trained, *, runtime: Runtime) -> Translator:
+def hierarchical(trained: TrainingResult, *, runtime: Runtime) -> Translator:
     """Learn rules from the first short verses, by the word links that are there, beside the same language model."""
     lengths = trained.bitext.source.sentences.lengths
     verses = np.argsort(lengths > _LONGEST, kind="stable")[:_VERSES]
@@ -158,7 +158,7 @@ def register(app: typer.Typer) -> None:
         training = corpus / "train.kjv", corpus / "train.web"
         text = prepare(*training, english, first=sentences, runtime=runtime)
         bitext, settings = text.bitext, text.settings
-        trained = train(bitext, settings=settings, casing=text.casing, runtime=runtime)
+        trained = train(text, runtime=runtime)
         with runtime.stage("writing the model"):
             trained.model.save(out / "model")
         texts = _held_out(out, corpus, settings.preparation(), min(1.0, len(bitext) / _ENOUGH))

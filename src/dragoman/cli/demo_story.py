@@ -31,7 +31,7 @@ from dragoman.model.bundle import Model
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
-from dragoman.training.pipeline import Trained
+from dragoman.training.pipeline import TrainingResult
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,7 +53,7 @@ class Story:
 
     out: Path
     manifest: dict[str, object]
-    trained: Trained
+    trained: TrainingResult
     translator: Translator
     test: tuple[Corpus, Corpus]
     raw: tuple[list[str], list[str]]

@@ -29,14 +29,14 @@ from dragoman.core.locks import output_locked
 from dragoman.core.runtime import Runtime
 from dragoman.decision.rule import Rule
 from dragoman.decision.settings import Decision
+from dragoman.normalisation.candidate_lists import NormalisedWord
 from dragoman.normalisation.characters import CharacterModel
-from dragoman.normalisation.evaluate import Accuracy, evaluate as measured, mcnemar, right
-from dragoman.normalisation.examples import Spelling, read_examples, sentences_of
+from dragoman.normalisation.evaluate import NormalisationScores, evaluate as measured, is_correct, mcnemar
+from dragoman.normalisation.examples import Spelling, read_examples, table_sentences
 from dragoman.normalisation.lexicon import Lexicon, stemmer
-from dragoman.normalisation.lists import Normalised
 from dragoman.normalisation.normaliser import Normaliser, suggestions
-from dragoman.normalisation.running_text import Cut, MarkupMode, RunningText
-from dragoman.normalisation.training import Learning, train_normaliser
+from dragoman.normalisation.running_text import MarkupMode, RunningText, SplitLine
+from dragoman.normalisation.training import Learning, NormaliserRecipe, train_normaliser
 
 Folder = Annotated[Path, typer.Option("--model", help="The folder of a normaliser.")]
 Tokens = Annotated[
@@ -103,10 +103,7 @@ def register(app: typer.Typer) -> None:
                 read_examples(examples, spelling, runtime=runtime),
                 tuning,
                 Lexicon.read(modern or [], spelling),
-                spelling=spelling,
-                characters=characters,
-                learning=learning,
-                seed=seed,
+                NormaliserRecipe(spelling, characters, learning, seed),
                 runtime=runtime,
             )
             with runtime.stage(f"writing {out}"):
@@ -151,12 +148,12 @@ def register(app: typer.Typer) -> None:
         normaliser, rule = Normaliser.load(model), _rule(decision, decision_option)
         runtime = runtime_of(threads)
 
-        def explained(sentences: Sequence[Sequence[str]]) -> list[list[Normalised]]:
+        def explained(sentences: Sequence[Sequence[str]]) -> list[list[NormalisedWord]]:
             return normaliser.explain_sentences(sentences, rule=rule, runtime=runtime)
 
         with open_output("-") as stream:
             if tokens:
-                sentences = sentences_of(read_lines(text))
+                sentences = table_sentences(read_lines(text))
                 lines = [*_lines(sentences, explained(sentences), tsv=output == "tsv")]
                 stream.write("".join(f"{line}\n" for line in lines[:-1]).encode())  # no sentence begins after the last
                 return
@@ -190,7 +187,7 @@ def register(app: typer.Typer) -> None:
         """
         normaliser, runtime = Normaliser.load(model), runtime_of(threads)
         if tokens:
-            words = [word for sentence in sentences_of(read_lines(text)) for word in sentence]
+            words = [word for sentence in table_sentences(read_lines(text)) for word in sentence]
         else:
             blocks = _blocks(text, RunningText(normaliser.words, markup), runtime)
             words = [word for block in blocks for line in block for word in line.words]
@@ -245,8 +242,8 @@ def register(app: typer.Typer) -> None:
             name: measured(examples, found, first.memory, cut_to_stem, first.form)
             for name, found in predictions.items()
         }
-        reference = right(examples, predictions[str(model[0])])
-        p_values = {name: mcnemar(reference, right(examples, found)) for name, found in predictions.items()}
+        reference = is_correct(examples, predictions[str(model[0])])
+        p_values = {name: mcnemar(reference, is_correct(examples, found)) for name, found in predictions.items()}
         if as_json:
             print(json.dumps({name: {**row.to_dict(), "p": p_values[name]} for name, row in rows.items()}, indent=2))
         else:
@@ -263,7 +260,7 @@ _STEMS = "stems of wrong"
 _COLUMNS = ["", "accuracy", "seen", "unseen", "CER", "CER of wrong", _STEMS, "p"]
 
 
-def _figures(row: Accuracy, *, stems: bool) -> list[str]:
+def _figures(row: NormalisationScores, *, stems: bool) -> list[str]:
     values = [row.accuracy, row.seen, row.unseen, row.cer, row.cer_of_wrong, *([row.stems_of_wrong] if stems else [])]
     return ["-" if value is None else f"{value:.2f}" for value in values]
 
@@ -280,7 +277,7 @@ def _rule(decision: str | None, options: Sequence[str] | None) -> Rule | None:
     return Decision.of(decision, options or [], "nbest").rule
 
 
-def _blocks(path: Path, running: RunningText, runtime: Runtime) -> Iterator[list[Cut]]:
+def _blocks(path: Path, running: RunningText, runtime: Runtime) -> Iterator[list[SplitLine]]:
     """The lines of running text as they come; says so if they are taken for markup."""
     said = running.recognised
     for chunk in read_chunks(path, prompt=True):
@@ -296,7 +293,9 @@ def _blocks(path: Path, running: RunningText, runtime: Runtime) -> Iterator[list
         runtime.warn(f"{path}: the {running.unclosed} that was begun last never ends: what follows is left as it is")
 
 
-def _lines(sentences: Sequence[Sequence[str]], found: Sequence[Sequence[Normalised]], *, tsv: bool) -> Iterator[str]:
+def _lines(
+    sentences: Sequence[Sequence[str]], found: Sequence[Sequence[NormalisedWord]], *, tsv: bool
+) -> Iterator[str]:
     """A line a word, and an empty one after each sentence."""
     for words, normalised in zip(sentences, found, strict=True):
         for word, one in zip(words, normalised, strict=True):

@@ -19,7 +19,7 @@ from dragoman.core.workspace import Workspace, free_memory, memory_size, shown_s
 from dragoman.training.align import ALIGNERS
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.phrases import PhraseModel
-from dragoman.training.pipeline import train as train_model
+from dragoman.training.pipeline import TrainRecipe, train as train_model
 from dragoman.training.prepare import Cleaning, Preparation, prepare, read_target
 from dragoman.training.rules.model import RuleModel
 
@@ -111,20 +111,13 @@ def register(app: typer.Typer) -> None:
             here = runtime.here()
             runtime.note(f"memory: {shown_size(limit)}")
             text = prepare(source, target, preparation, runtime=here)
+            rules = rule_model if hierarchical else None
             model = train_model(
-                text.bitext,
-                cleaning=cleaning,
-                aligner=chosen,
-                phrase_model=phrase_model,
-                rule_model=rule_model if hierarchical else None,
-                with_phrases=with_phrases,
-                on_demand=on_demand,
-                kneser_ney=kneser_ney,
+                text,
+                TrainRecipe(cleaning, chosen, phrase_model, rules, with_phrases, on_demand, kneser_ney),
                 alignment=alignment,
                 lm_texts=[read_target(path, text.settings, runtime=here) for path in lm_text or []],
                 arpas=arpa or [],
-                settings=text.settings,
-                casing=text.casing,
                 runtime=runtime,
             ).model
             with runtime.stage(f"writing {out}") as share:

@@ -13,14 +13,14 @@ from dragoman.core.progress import Progress, available_cores
 from dragoman.core.runtime import Runtime
 from dragoman.decision.settings import Decision
 from dragoman.front.texts import File, Sentences, file_of, files_of, runtime_of, sentences_of, words_of
+from dragoman.normalisation.candidate_lists import NormalisedWord
 from dragoman.normalisation.characters import CharacterModel
-from dragoman.normalisation.evaluate import Accuracy, evaluate
-from dragoman.normalisation.examples import Examples, Spelling, read_examples, sentences_of as tokens_of
+from dragoman.normalisation.evaluate import NormalisationScores, evaluate
+from dragoman.normalisation.examples import Examples, Spelling, read_examples, table_sentences
 from dragoman.normalisation.lexicon import Lexicon
-from dragoman.normalisation.lists import Normalised
 from dragoman.normalisation.normaliser import Normaliser as Engine, Suggestion, suggestions
-from dragoman.normalisation.running_text import MarkupMode, RunningText, changed_text
-from dragoman.normalisation.training import Learning, train_normaliser
+from dragoman.normalisation.running_text import MarkupMode, RunningText, change_text
+from dragoman.normalisation.training import Learning, NormaliserRecipe, train_normaliser
 
 #: Examples: a file of them (historical form, tab, modern form), several, or pairs of forms.
 Pairs = File | Sequence[File] | Sequence[tuple[str, str]]
@@ -72,17 +72,17 @@ class Normaliser:
 
         whole = text if isinstance(text, str) else "\n".join(sentences_of(text))
         if tokens:
-            lines = [line for words in modern(tokens_of(whole.split("\n"))) for line in (*words, "")]
+            lines = [line for words in modern(table_sentences(whole.split("\n"))) for line in (*words, "")]
             found = "\n".join(lines[:-1])
         else:
-            found = changed_text(whole, RunningText(self.engine.words, markup), modern)
+            found = change_text(whole, RunningText(self.engine.words, markup), modern)
         return found if isinstance(text, str) else found.split("\n")
 
     def words(self, words: Sequence[str]) -> list[str]:
         """Return the modern spelling of each word of a sentence."""
         return self.engine.normalise(words_of(words), runtime=self._runtime)
 
-    def explain(self, words: Sequence[str]) -> list[Normalised]:
+    def explain(self, words: Sequence[str]) -> list[NormalisedWord]:
         """Return the modern spelling of each word, with its probability and alternatives."""
         return self.engine.explain(words_of(words), runtime=self._runtime)
 
@@ -90,7 +90,7 @@ class Normaliser:
         """Rank the forms of a text by what there is to learn from annotating them."""
         return suggestions(self.engine, words_of(words), most=most, runtime=self._runtime)
 
-    def evaluate(self, examples: Pairs) -> Accuracy:
+    def evaluate(self, examples: Pairs) -> NormalisationScores:
         """Measure on examples that it has not seen."""
         found = _examples(examples, replace(self.engine.spelling, digits=False), Runtime())
         predictions = self.engine.modern_forms(found, runtime=self._runtime)
@@ -137,10 +137,7 @@ def normaliser(
         _examples(examples, spelling, runtime),
         None if dev is None else _examples(dev, spelling, runtime),
         Lexicon.read(files_of(modern), spelling),
-        spelling=spelling,
-        characters=CharacterModel.from_dict(characters),
-        learning=Learning.from_dict(learning),
-        seed=seed,
+        NormaliserRecipe(spelling, CharacterModel.from_dict(characters), Learning.from_dict(learning), seed),
         runtime=runtime,
     )
     found = Normaliser(engine, threads=threads)
@@ -153,4 +150,4 @@ def _examples(given: Pairs, spelling: Spelling, runtime: Runtime) -> Examples:
     rows = list(given)
     if all(isinstance(row, str | PathLike) for row in rows):
         return read_examples([file_of(row) for row in rows], spelling, runtime=runtime)  # type: ignore[arg-type]
-    return Examples.spelt(rows, spelling)  # type: ignore[arg-type]
+    return Examples.from_raw(rows, spelling)  # type: ignore[arg-type]

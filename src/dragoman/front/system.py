@@ -36,7 +36,7 @@ from dragoman.search.translator import Translator
 from dragoman.training.align import ALIGNERS
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.phrases import PhraseModel
-from dragoman.training.pipeline import train as train_model
+from dragoman.training.pipeline import TrainRecipe, train as train_model
 from dragoman.training.prepare import Cleaning, Preparation, prepare
 from dragoman.training.rules.model import RuleModel
 from dragoman.translation.outputs import Outputs, SentenceResult
@@ -395,7 +395,15 @@ def train(
     if (with_phrases or on_demand or rules) and not hierarchical:
         raise UsageError("rules, and phrases beside them, are for hierarchical models; expected hierarchical=True")
     text, cleaning, table = routed(options, Preparation, Cleaning, PhraseModel)
-    chosen = ALIGNERS.get(aligner).from_dict(aligner_options or {})
+    recipe = TrainRecipe(
+        Cleaning.from_dict(cleaning),
+        ALIGNERS.get(aligner).from_dict(aligner_options or {}),
+        PhraseModel.from_dict(table),
+        RuleModel.from_dict(rules or {}) if hierarchical else None,
+        with_phrases,
+        on_demand,
+        KneserNey.from_dict(lm or {}),
+    )
     limit = free_memory() // 2 if memory is None else memory_size(memory)
     with (
         opened_runtime(cluster, threads, progress) as opened,
@@ -407,19 +415,7 @@ def train(
         how = Preparation.from_dict(text)
         sides = files.path(source, "source"), files.path(target, "target")
         prepared = prepare(*sides, how, runtime=runtime.here())
-        train_model(
-            prepared.bitext,
-            cleaning=Cleaning.from_dict(cleaning),
-            aligner=chosen,
-            phrase_model=PhraseModel.from_dict(table),
-            rule_model=RuleModel.from_dict(rules or {}) if hierarchical else None,
-            with_phrases=with_phrases,
-            on_demand=on_demand,
-            kneser_ney=KneserNey.from_dict(lm or {}),
-            settings=prepared.settings,
-            casing=prepared.casing,
-            runtime=runtime,
-        ).model.save(out)
+        train_model(prepared, recipe, runtime=runtime).model.save(out)
     return load(out, threads=threads)
 
 

@@ -102,7 +102,7 @@ def _numbered(tables: Sequence[PhrasePairs]) -> _Numbered:
     return _Numbered(source_vocab, target_vocab, sources, targets, keys)
 
 
-def united(tables: Mapping[str, PhrasePairs], *, reordering: PhrasePairs | None = None) -> PhrasePairs:
+def unite_tables(tables: Mapping[str, PhrasePairs], *, reordering: PhrasePairs | None = None) -> PhrasePairs:
     """Return the pairs of all tables, each once, with the tables' scores as components.
 
     Its scores are those of the first table until it is mixed (`with_shares`, `baked`). Links are those of the first

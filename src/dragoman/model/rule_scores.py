@@ -18,6 +18,7 @@ from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
+from dragoman.model.counted_pairs import CountedPairs, InstanceGroups
 
 #: What a count of one is in the integers that counts are kept in: sums of these do not depend on their order.
 ONE = 1 << 36
@@ -148,26 +149,8 @@ class TargetCounts(NamedTuple):
         return self.counts[rows] if len(wanted) else np.empty(0, np.uint64)
 
 
-@dataclass(frozen=True, eq=False)
-class CountedRules:
-    """The distinct rules of some instances, sorted by source and target, with all that needs the instances.
-
-    Sides are numbered in order of first occurrence. `chosen` are the instances whose links the rules have, and
-    `joint` what the rules count, in units of 1 / `ONE`.
-    """
-
-    sources: Ragged[np.int32]
-    targets: Ragged[np.int32]
-    source_ids: NDArray[np.int32]
-    target_ids: NDArray[np.int32]
-    joint: NDArray[np.uint64]
-    backward_weights: NDArray[np.float32]
-    forward_weights: NDArray[np.float32]
-    chosen: RuleInstances
-    rule_of_instance: NDArray[np.int32]
-
-    def __len__(self) -> int:
-        return len(self.joint)
+class CountedRules(CountedPairs[RuleInstances]):
+    """Distinct rules of some instances; counts are in units of 1 / `ONE`."""
 
     def target_sums(self) -> NDArray[np.uint64]:
         """What each target side counts here, its nonterminals told apart."""
@@ -212,31 +195,27 @@ def count_instances(
     if len(instances) >= 1 << 31:
         raise DataError(f"{len(instances)} rule instances", expected="fewer than 2**31: use shorter spans or less text")
     with runtime.stage("numbering source sides") as share:
-        source_ids, sources = number_sides(text, instances, False, share, runtime=runtime)
+        sources = number_sides(text, instances, False, share, runtime=runtime)
     with runtime.stage("numbering target sides") as share:
-        target_ids, targets = number_sides(text, instances, True, share, runtime=runtime)
+        targets = number_sides(text, instances, True, share, runtime=runtime)
     with runtime.stage("collecting rules") as share:
-        order, offsets = kernels.group_pairs(source_ids, target_ids, len(sources), runtime.threads, share)
-    some = order[offsets[:-1]]
-    rule_sources, rule_targets = source_ids[some], target_ids[some]
-    del source_ids, target_ids, some
-    joint = np.add.reduceat(instances.counts[order], offsets[:-1]) if len(rule_sources) else instances.counts
+        groups = InstanceGroups.of(sources, targets, share, runtime)
+    sides = sources[1], targets[1]
+    del sources, targets
+    order, offsets = groups.order, groups.offsets
+    joint = np.add.reduceat(instances.counts[order], offsets[:-1]) if len(offsets) > 1 else instances.counts
     place = text.for_kernels(), instances.for_kernels()
     with runtime.stage("choosing links") as share:
         forward, backward = kernels.choose_rule_alignments(order, offsets, *place, runtime.threads, share)
-    rule_of_instance = np.empty(len(instances), np.int32)
-    rule_of_instance[order] = np.repeat(np.arange(len(joint), dtype=np.int32), np.diff(offsets))
-    del order, offsets
     return CountedRules(
-        sources,
-        targets,
-        rule_sources,
-        rule_targets,
+        *sides,
+        groups.source_ids,
+        groups.target_ids,
         joint,
         kernels.rule_products(backward, *place, word_weights[0], False, runtime.threads).astype(np.float32),
         kernels.rule_products(forward, *place, word_weights[1], True, runtime.threads).astype(np.float32),
         instances.take(forward),
-        rule_of_instance,
+        groups.pair_of_instance(),
     )
 
 
@@ -257,29 +236,9 @@ def score_counted(
     counts, scores = _frequencies(counted.joint, target_totals[target_ids], source_totals[source_ids])
     scores[:, 1], scores[:, 3] = counted.backward_weights, counted.forward_weights
     with runtime.stage("sorting rules") as share:
-        rows = kernels.order_pairs(
-            np.searchsorted(source_ids, np.arange(len(counted.sources) + 1, dtype=np.int32)),
-            target_ids,
-            counted.targets.values,
-            counted.targets.offsets,
-            scores[:, 2].copy(),
-            scores[:, 0].copy(),
-            runtime.threads,
-            share,
-        )
+        rows = counted.best_first(scores, share, runtime)
     links = kernels.rule_links(rows.astype(np.uint32), text.for_kernels(), counted.chosen.for_kernels())
-    pairs = PhrasePairs(
-        *vocabs,
-        counted.sources,
-        counted.targets,
-        source_ids,
-        target_ids[rows],
-        scores[rows],
-        PHRASE_SCORES,
-        Ragged(*links),
-        counts[rows],
-    )
-    return pairs, rows
+    return counted.table(vocabs, rows, scores, counts, Ragged(*links)), rows
 
 
 def number_sides(

@@ -1,4 +1,7 @@
-"""The model of characters: ordinary training and tuning, with settings that suit single words and few examples."""
+"""The model of characters: ordinary training and tuning, with settings for single words and few examples.
+
+Warnings are suppressed: that few words are little text for n-grams of high orders is expected.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ from pathlib import Path
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.files import open_output
 from dragoman.core.options import Options, option
-from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.metrics.combined import parse_metric
@@ -25,14 +27,14 @@ from dragoman.search.limits import SearchLimits
 from dragoman.training.align import ALIGNERS
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
 from dragoman.training.phrases import PhraseModel
-from dragoman.training.pipeline import train
-from dragoman.training.prepare import Cleaning
+from dragoman.training.pipeline import TrainRecipe, train
+from dragoman.training.prepare import Cleaning, PreparedText
 from dragoman.tuning import TUNERS
 from dragoman.tuning.problems.evidence import Decoding
 from dragoman.tuning.runs.job import Job
 from dragoman.tuning.runs.loop import Loop
 
-#: What searches of single words look at: more changes nothing that is found.
+#: Search limits for single words: larger ones do not change the results.
 LIMITS = SearchLimits(pop_limit=50)
 
 SETTINGS = Settings(units="characters", boundaries=True, reordering_limit=0)
@@ -43,14 +45,14 @@ _EXAMPLES, _WORDS = "lm", "lm2"
 
 @dataclass(frozen=True)
 class CharacterModel(Options):
-    """How the model of characters is trained and tuned."""
+    """Options of training and tuning the model of characters."""
 
-    aligner: str = option("diagonal", "what aligns the characters: any aligner")
+    aligner: str = option("diagonal", "aligner of the characters: any aligner")
     max_phrase_length: int = option(7, "longest phrase, in characters, on either side", minimum=1, maximum=255)
     lm_order: int = option(8, "length of the longest n-grams of characters", minimum=1, maximum=16)
-    method: str = option("mira", "what tunes its weights: any method that takes n-best lists")
-    metric: str = option("accuracy", "what its weights are tuned to: accuracy, cer or any other metric")
-    iterations: int = option(3, "decodings of the development set, at most", minimum=1)
+    method: str = option("mira", "tuning method for its weights: any that takes n-best lists")
+    metric: str = option("accuracy", "metric for tuning its weights: accuracy, cer or any other")
+    iterations: int = option(3, "maximum number of tuning iterations", minimum=1)
     tuning_forms: int = option(1500, "forms of the development set that its weights are tuned on", minimum=1)
 
     def __post_init__(self) -> None:
@@ -58,22 +60,15 @@ class CharacterModel(Options):
         ALIGNERS.get(self.aligner), TUNERS.get(self.method), parse_metric(self.metric)
 
 
-class Calm(Progress):
-    """Says nothing: that few words say little about discounts of high orders is no news here."""
-
-    def warn(self, text: str) -> None:
-        """Say nothing."""
-
-
 def words_model(lexicon: Lexicon, options: CharacterModel, *, runtime: Runtime = Runtime()) -> LanguageModel | None:
     """Estimate a language model of the characters of a word list, each word once; None if it is empty."""
     if not len(lexicon):
         return None
     text = Corpus.from_lines(SETTINGS.preparation().target(sorted(lexicon.words)))
-    # What a list has once at these lengths is a word in itself, which the choice knows of anyway.
+    # An n-gram of this length that occurs once is a word by itself, which the choice knows anyway.
     prune = ",".join("0" if n < 5 else "1" for n in range(1, options.lm_order + 1))
     kneser_ney = KneserNey(order=options.lm_order, prune=prune)
-    return estimate_model(text, kneser_ney, runtime=replace(runtime, progress=Calm()))
+    return estimate_model(text, kneser_ney, runtime=runtime.quiet(warns=False))
 
 
 def character_model(
@@ -89,21 +84,19 @@ def character_model(
         Corpus.from_lines(text.source(example.historical for example in examples.tokens)),
         Corpus.from_lines(text.target(example.modern for example in examples.tokens)),
     )
-    model = train(
-        bitext,
+    recipe = TrainRecipe(
         cleaning=Cleaning(max_length=2 * max(map(len, (side for pair in examples.tokens for side in pair))) + 4),
         aligner=ALIGNERS.get(options.aligner)(),
         phrase_model=PhraseModel(max_phrase_length=options.max_phrase_length, reordering=False),
         kneser_ney=KneserNey(order=options.lm_order),
-        settings=SETTINGS,
-        runtime=replace(runtime, progress=Calm()),
-    ).model
+    )
+    model = train(PreparedText(bitext, SETTINGS), recipe, runtime=runtime.quiet(warns=False)).model
     models = {_EXAMPLES: model.language_models["lm"]} | ({} if words is None else {_WORDS: words})
     scores = {name: table.score_names for name, table in model.tables.items()}
     return replace(model, language_models=models, weights=initial_weights(scores, [], models))
 
 
-def tuned_weights(
+def tune_weights(
     model: Model,
     forms: Mapping[str, Counter[str]],
     options: CharacterModel,
@@ -130,7 +123,7 @@ def tuned_weights(
             fixed=("distortion",),
             seed=seed,
         )
-        return job.run(folder / "run", runtime=replace(runtime, progress=Calm())).weights()
+        return job.run(folder / "run", runtime=runtime.quiet(warns=False)).weights()
 
 
 def _write_lines(path: Path, lines: list[str]) -> None:

@@ -1,10 +1,10 @@
-"""Choosing among candidates: weights that are tuned to accuracy, and probabilities that say how sure the choice is."""
+"""Choice among candidates: weights tuned to accuracy, calibrated probabilities, and the context of a sentence."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -19,34 +19,36 @@ from dragoman.core.weights import Weights
 from dragoman.decision.rule import Rule
 from dragoman.metrics.accuracy import Accuracy
 from dragoman.model.language_model import LanguageModel
-from dragoman.normalisation.characters import SETTINGS, Calm
+from dragoman.normalisation.candidate_lists import CandidateLists, NormalisedWord
+from dragoman.normalisation.characters import SETTINGS
 from dragoman.normalisation.examples import Examples
-from dragoman.normalisation.lists import Lists, Normalised
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
 from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.problems.problem import Problem, boxes, weight_ranges
 
-#: Scores are scaled by at most so much to be logarithms of probabilities.
+#: Largest scale that turns scores into log-probabilities.
 _LARGEST_SCALE = 100.0
 
 
 @dataclass(frozen=True)
-class Choice:
+class CandidateScorer:
     """Weights of all features; `scale` times a candidate's score is its unnormalised log-probability."""
 
     weights: Weights
     scale: float = 1.0
 
-    def log_probabilities(self, lists: Lists) -> NDArray[np.float64]:
-        """The logarithm of each candidate's probability among those of its form."""
-        # Feature by feature: a product of matrices may add up otherwise for the same candidate among others.
+    def log_probabilities(self, lists: CandidateLists) -> NDArray[np.float64]:
+        """Return the log-probability of each candidate among those of its form."""
+        # Feature by feature: a matrix product may sum in another order for the same candidate in another list.
         scores = np.zeros(len(lists.texts))
         for column, weight in zip(lists.features.T, self.weights.vector(lists.names).tolist(), strict=True):
             scores += weight * column
         return _log_softmax(self.scale * scores, lists.offsets)
 
-    def order(self, lists: Lists, rule: Rule | None = None, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
-        """The rows of lists, each form's most probable first; or first what a decision rule makes of the list."""
+    def order(
+        self, lists: CandidateLists, rule: Rule | None = None, *, runtime: Runtime = Runtime()
+    ) -> NDArray[np.int64]:
+        """Return the rows of lists, the most probable of each form first; or the choice of a decision rule first."""
         scores = self.log_probabilities(lists)
         of_form = np.repeat(np.arange(len(lists.offsets) - 1), np.diff(lists.offsets))
         first = np.zeros(len(scores), bool)
@@ -56,18 +58,18 @@ class Choice:
         return np.lexsort((-scores, ~first, of_form))
 
 
-def tuned_choice(
-    lists: Lists,
+def tune_scorer(
+    lists: CandidateLists,
     gold: Sequence[Counter[str]],
     start: Weights,
     tuner: Tuner,
     *,
     seed: int = 1,
     runtime: Runtime = Runtime(),
-) -> Choice:
-    """Find weights under which most tokens get their modern form; `gold` has for each form how many have which.
+) -> CandidateScorer:
+    """Tune weights to the accuracy of tokens; `gold` has the counts of the modern forms of each form.
 
-    The tuner is any that takes lists; what it optimises is the accuracy of tokens, though each form is there once.
+    The tuner is any that takes n-best lists. Each form has one list, weighted by its tokens.
     """
     of_form = np.repeat(np.arange(len(gold)), np.diff(lists.offsets))
     right = np.array([gold[i][text] for i, text in zip(of_form.tolist(), lists.texts, strict=True)], np.float64)
@@ -85,10 +87,10 @@ def tuned_choice(
     optimum = tuner.optimise(problem, start.vector(names), rng=rng, runtime=runtime)
     found = optimum.weights / max(np.abs(optimum.weights).sum(), 1e-12)
     weights = Weights(dict(zip(names, found.tolist(), strict=True)))
-    return Choice(weights, _calibrated(used @ found, right, lists.offsets))
+    return CandidateScorer(weights, _calibrated(used @ found, right, lists.offsets))
 
 
-def _decided(lists: Lists, scores: NDArray[np.float64], rule: Rule, runtime: Runtime) -> list[str]:
+def _decided(lists: CandidateLists, scores: NDArray[np.float64], rule: Rule, runtime: Runtime) -> list[str]:
     rule.check_kind("nbest")
     text = SETTINGS.preparation()
     corpus = Corpus.from_lines(text.target(lists.texts))
@@ -97,8 +99,8 @@ def _decided(lists: Lists, scores: NDArray[np.float64], rule: Rule, runtime: Run
 
 
 def _calibrated(scores: NDArray[np.float64], right: NDArray[np.float64], offsets: NDArray[np.int64]) -> float:
-    """The scale at which the right forms of tokens are most probable."""
-    from scipy.optimize import minimize_scalar  # which takes long to load, and applying does without it
+    """Return the scale that maximises the probability of the correct forms of tokens."""
+    from scipy.optimize import minimize_scalar  # takes long to load, and is needed for training only
 
     def loss(log_scale: float) -> float:
         return -float(right @ _log_softmax(np.exp(log_scale) * scores, offsets))
@@ -113,37 +115,36 @@ def _log_softmax(scores: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDA
     return np.asarray(shifted - np.repeat(np.log(np.add.reduceat(np.exp(shifted), offsets[:-1])), sizes))
 
 
-#: A word with its log-probability, of several that a form may become.
-Options = Sequence[tuple[str, float]]
+#: The candidates of a word, with their log-probabilities.
+Alternatives = Sequence[tuple[str, float]]
 
-#: The weights of the language model that are tried on a development set.
-WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.8)
+#: Weights of the language model to try on a development set.
+CONTEXT_WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.8)
 
 
 @dataclass(frozen=True, eq=False)
-class Context:
-    """A language model of pairs of modern words, and how much it weighs against the choice for single words."""
+class ContextModel:
+    """A bigram model of modern words, and its weight beside the choice for single words."""
 
     bigrams: LanguageModel
     weight: float = 0.3
 
     @classmethod
-    def of(cls, examples: Examples, weight: float = 0.3, *, runtime: Runtime = Runtime()) -> Context:
-        """Learn from the modern side of examples, sentence by sentence."""
-        # A form of two words is one token here: no space may cut it.
+    def of(cls, examples: Examples, weight: float = 0.3, *, runtime: Runtime = Runtime()) -> ContextModel:
+        """Train on the modern side of examples, sentence by sentence."""
+        # A form of two words is one token here: its space is replaced.
         words = [_token(example.modern) for example in examples.tokens]
         lines = [" ".join(words[begin:end]) for begin, end in pairwise(examples.bounds)]
         text = Corpus.from_lines(line for line in lines if line)
-        calm = replace(runtime, progress=Calm())
-        return cls(estimate_model(text, KneserNey(order=2), runtime=calm), weight)
+        return cls(estimate_model(text, KneserNey(order=2), runtime=runtime.quiet(warns=False)), weight)
 
-    def chosen(self, sentence: Sequence[Normalised]) -> list[Normalised]:
-        """Return the words of a sentence with those of their forms first that are most probable together."""
+    def choose(self, sentence: Sequence[NormalisedWord]) -> list[NormalisedWord]:
+        """Put the forms first that are most probable together in a sentence."""
         path = self.best([one.log_probabilities() for one in sentence])
         return [one.preferring(place) for one, place in zip(sentence, path, strict=True)]
 
-    def best(self, sentence: Sequence[Options]) -> list[int]:
-        """Return which of its options each word of a sentence gets: those that are most probable together."""
+    def best(self, sentence: Sequence[Alternatives]) -> list[int]:
+        """Return the most probable sequence of candidates (Viterbi): the place of each word's candidate in its list."""
         if not sentence:
             return []
         ids = [np.array([self.bigrams.vocab.id(_token(word)) for word, _ in options], np.int32) for options in sentence]

@@ -1,4 +1,4 @@
-"""Evaluation as in Bollmann (2019): accuracy of tokens, seen and unseen, errors in characters, and significance."""
+"""Evaluation as in Bollmann (2019): accuracy of tokens, seen and unseen, character error rate, and significance."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from dragoman.normalisation.lexicon import Memory
 
 
 @dataclass(frozen=True)
-class Accuracy:
-    """How good predictions are; rates are percent, and None where there is nothing to measure.
+class NormalisationScores:
+    """Accuracy and error rates of predictions, in percent; None if there is nothing to measure.
 
     `stems_of_wrong` is the share of wrong predictions that have the stem of the modern form, if there is a stemmer.
     """
@@ -33,12 +33,12 @@ class Accuracy:
     stems_of_wrong: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures by name."""
+        """Return the figures by name."""
         return dict(vars(self))
 
 
-def right(examples: Examples, predictions: Sequence[str]) -> NDArray[np.bool_]:
-    """Whether each prediction is the modern form of its token."""
+def is_correct(examples: Examples, predictions: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which predictions are the modern forms of their tokens."""
     if len(predictions) != len(examples):
         raise DataError(f"there are {len(predictions)} predictions for {len(examples)} tokens", expected="as many")
     return np.array([found == token.modern for token, found in zip(examples.tokens, predictions, strict=True)], bool)
@@ -50,18 +50,18 @@ def evaluate(
     memory: Memory = Memory(),
     stem: Callable[[str], str] | None = None,
     form: Callable[[str], str] = str,
-) -> Accuracy:
-    """Compare predictions with the modern forms of tokens; seen are those of forms that are memorised.
+) -> NormalisationScores:
+    """Compare predictions with the modern forms of tokens; seen tokens are those with memorised forms.
 
-    `stem` cuts a form to its stem (see `stems.py`); `form` says in which form a token is looked up.
+    `stem` returns the stem of a form (`lexicon.stemmer`); `form` returns the form of a token that is looked up.
     """
     if not len(examples):
         raise DataError("there are no tokens to evaluate on", expected="some")
-    correct = right(examples, predictions)
+    correct = is_correct(examples, predictions)
     seen = np.array([form(token.historical) in memory.counts for token in examples.tokens], bool)
     scorer = Cer(units="words").scorer([Corpus.from_lines(token.modern for token in examples.tokens)])
     statistics = scorer.statistics(Corpus.from_lines(predictions))
-    return Accuracy(
+    return NormalisationScores(
         tokens=len(examples),
         accuracy=100 * float(correct.mean()),
         seen_tokens=int(seen.sum()),
@@ -74,14 +74,12 @@ def evaluate(
 
 
 def mcnemar(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
-    """The probability of so different numbers of tokens that only one system has right, if both were equally good.
-
-    It is the exact test, from the binomial distribution.
+    """Return the p-value of McNemar's exact test on the tokens that only one of two systems has correct.
 
     >>> mcnemar(np.array([True] * 6 + [False]), np.array([False] * 6 + [False]))
     0.03125
     """
-    from scipy.stats import binomtest  # which takes long to load, and applying does without it
+    from scipy.stats import binomtest  # takes long to load, and is needed for evaluation only
 
     only_one, only_other = int((one & ~other).sum()), int((other & ~one).sum())
     if only_one + only_other == 0:
@@ -92,7 +90,7 @@ def mcnemar(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
 def _same_stems(
     examples: Examples, predictions: Sequence[str], correct: NDArray[np.bool_], stem: Callable[[str], str]
 ) -> NDArray[np.bool_]:
-    """Of each wrong prediction whether its stem is right."""
+    """Return which wrong predictions have the correct stem."""
     wrong = np.flatnonzero(~correct).tolist()
     return np.array([stem(predictions[i]) == stem(examples.tokens[i].modern) for i in wrong], bool)
 

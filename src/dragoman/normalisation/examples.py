@@ -1,4 +1,4 @@
-"""Tables of examples: a historical form, a tab and its modern form a line, with empty lines between sentences."""
+"""Tables of examples: each line a historical form, a tab and its modern form; empty lines between sentences."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from dragoman.core.runtime import Runtime
 
 Pattern = Literal["lower", "initial", "all"]
 
-#: Examples have modern capital letters if there are so many for each historical one: fewer are slips.
+#: Least ratio of modern to historical capital letters: below it, the modern ones are slips.
 _SHARE = 0.1
 
 
-class Capitalised(NamedTuple):
-    """An example as it is written: the historical form, the modern form, and this in lower case."""
+class CasedExample(NamedTuple):
+    """An example with its capital letters: the historical form, the modern form, and the latter in lower case."""
 
     historical: str
     modern: str
@@ -32,10 +32,10 @@ class Capitalised(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Capitals:
-    """How modern forms are written, by the capital letters of the historical form: those that differ from these.
+    """Capitalisation of modern forms by that of the historical form, if they differ.
 
     >>> examples = [("jar", "Jahr"), ("vnd", "und"), ("Vnd", "Und"), ("Gros", "groß")]
-    >>> capitals = Capitals.of(Capitalised(old, new, new.lower()) for old, new in examples)
+    >>> capitals = Capitals.of(CasedExample(old, new, new.lower()) for old, new in examples)
     >>> [capitals.written(*pair) for pair in [("jare", "jahr"), ("Vnnd", "und"), ("GROS", "groß"), ("Gros", "groß")]]
     ['Jahr', 'Und', 'GROẞ', 'groß']
     """
@@ -43,8 +43,8 @@ class Capitals:
     forms: Mapping[tuple[Pattern, str], str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, examples: Iterable[Capitalised]) -> Capitals:
-        """Learn from examples how each modern form is mostly written; nothing, if that is in lower case only."""
+    def of(cls, examples: Iterable[CasedExample]) -> Capitals:
+        """Learn the usual capitalisation of each modern form from examples; nothing if all are in lower case."""
         counts: defaultdict[tuple[Pattern, str], Counter[str]] = defaultdict(Counter)
         old = new = 0
         for historical, modern, lower in examples:
@@ -57,12 +57,12 @@ class Capitals:
         return cls({key: form for key, form in usual.items() if form != _cased(*key)})
 
     def written(self, word: str, modern: str) -> str:
-        """Write a form in lower case as the examples do, or with capital letters where a word has them."""
+        """Capitalise a lower-case form as in the examples, or else like the historical word."""
         form = self.forms.get((pattern(word), modern))
         return cased(word, modern) if form is None else form
 
     def save(self, path: Path) -> None:
-        """Write as lines of capital letters, form in lower case and form."""
+        """Write lines of pattern, form in lower case and form."""
         with open_output(path) as stream:
             for (letters, lower), form in sorted(self.forms.items()):
                 stream.write(f"{letters}\t{lower}\t{form}\n".encode())
@@ -83,7 +83,7 @@ class Capitals:
 
 
 def pattern(word: str) -> Pattern:
-    """Which letters of a word are capital: none that counts, the first, or all of several.
+    """Return the pattern of a word's capital letters: none that counts, the first, or all of several.
 
     >>> pattern("vnd"), pattern("Vnd"), pattern("V"), pattern("VND"), pattern("(Vnd"), pattern("vNd")
     ('lower', 'initial', 'initial', 'all', 'initial', 'lower')
@@ -95,7 +95,7 @@ def pattern(word: str) -> Pattern:
 
 
 def cased(word: str, modern: str) -> str:
-    """Write a form in lower case with capital letters where a word has them: at its beginning, or all along.
+    """Capitalise a lower-case form like a word: its first letter, or all.
 
     >>> cased("Vnd", "und"), cased("VND", "und"), cased("vnd", "und"), cased("V", "in"), cased("VNS", "'s")
     ('Und', 'UND', 'und', 'In', "'S")
@@ -119,7 +119,7 @@ _SLIPS = 0.05
 
 
 class Example(NamedTuple):
-    """One token: as it was written, and as it is written today."""
+    """One token: its historical and its modern form."""
 
     historical: str
     modern: str
@@ -127,16 +127,20 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True)
 class Spelling(Options):
-    """What happens to words before a normaliser sees them; the defaults are those of Bollmann (2019)."""
+    """Preprocessing of words; the defaults are those of Bollmann (2019)."""
 
-    lowercase: bool = option(True, "lower-case words; capital letters come back as the examples or the text have them")
-    unicode: Literal["NFC", "as-is"] = option("NFC", "compose letters with their accents, or leave words as they are")
-    digits: bool = option(True, "take all digits for 0 (in examples, where both forms are equal)")
+    lowercase: bool = option(True, "lower-case words; capital letters are restored as in the examples or in the text")
+    unicode: Literal["NFC", "as-is"] = option(
+        "NFC", "compose letters with their accents (NFC), or leave words as they are"
+    )
+    digits: bool = option(True, "replace all digits by 0 (in examples, if both forms are equal)")
     punctuation: bool = option(False, "keep tokens without letters and digits, in examples and in text")
-    max_length: int = option(200, "longer words are left out, and left as they are", minimum=1, maximum=2000)
+    max_length: int = option(
+        200, "longer words are left out of examples, and not changed in text", minimum=1, maximum=2000
+    )
 
     def word(self, text: str) -> str:
-        """Bring a word into the form in which words are compared; digits stay.
+        """Normalise case, accents and spaces of a word, so that words can be compared; digits stay.
 
         >>> Spelling().word(" Wu\\u0308rtz ")
         'würtz'
@@ -145,30 +149,30 @@ class Spelling(Options):
         return " ".join((text.lower() if self.lowercase else text).split())
 
     def form(self, text: str) -> str:
-        """Bring a word into the form in which it is looked up and translated."""
+        """Return the form of a word that is looked up and translated."""
         return _DIGIT.sub("0", self.word(text)) if self.digits else self.word(text)
 
     def example(self, historical: str, modern: str) -> Example:
-        """Bring both forms of a token into the form in which they are learnt from."""
+        """Preprocess both forms of a token for training."""
         old, new = self.word(historical), self.word(modern)
         if self.digits and old == new:
             old = new = _DIGIT.sub("0", old)
         return Example(old, new)
 
-    def capitalised(self, historical: str, modern: str) -> Capitalised:
-        """Bring a token into the same form, but for its capital letters."""
+    def capitalised(self, historical: str, modern: str) -> CasedExample:
+        """Preprocess a token, but keep its capital letters."""
         lower = self.example(historical, modern).modern
         as_is = replace(self, lowercase=False)
         zeros = self.digits and self.word(historical) == self.word(modern)
-        return Capitalised(as_is.word(historical), (as_is.form if zeros else as_is.word)(modern), lower)
+        return CasedExample(as_is.word(historical), (as_is.form if zeros else as_is.word)(modern), lower)
 
     def fits(self, form: str) -> bool:
-        """Whether a form may be among examples: neither empty nor too long, nor, unless wanted, without letters."""
+        """Return True if a form can be an example: neither empty nor too long, nor without letters unless allowed."""
         return 0 < len(form) <= self.max_length and (self.punctuation or has_letters(form))
 
 
 def has_letters(word: str) -> bool:
-    """Whether a token is more than punctuation.
+    """Return True if a token is more than punctuation.
 
     >>> has_letters("1642"), has_letters("¶,")
     (True, False)
@@ -178,22 +182,22 @@ def has_letters(word: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Tokens in order, in sentences: sentence i has those from `bounds[i]` to `bounds[i + 1]`."""
+    """Tokens of sentences, in order: sentence i has those from `bounds[i]` to `bounds[i + 1]`."""
 
     tokens: tuple[Example, ...]
     bounds: tuple[int, ...]
     #: The same tokens with their capital letters, if these are known.
-    capitalised: tuple[Capitalised, ...] = ()
+    capitalised: tuple[CasedExample, ...] = ()
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]]) -> Examples:
-        """Make examples of pairs, all in one sentence, as they are."""
+        """Make examples of preprocessed pairs, all in one sentence."""
         tokens = tuple(Example(*pair) for pair in pairs)
         return cls(tokens, (0, len(tokens)) if tokens else (0,))
 
     @classmethod
-    def spelt(cls, pairs: Iterable[tuple[str, str]], spelling: Spelling) -> Examples:
-        """Make examples of pairs as people write them, all in one sentence."""
+    def from_raw(cls, pairs: Iterable[tuple[str, str]], spelling: Spelling) -> Examples:
+        """Make examples of raw pairs, all in one sentence."""
         rows = list(pairs)
         made = cls.of(spelling.example(*row) for row in rows)
         return replace(made, capitalised=tuple(spelling.capitalised(*row) for row in rows))
@@ -202,14 +206,14 @@ class Examples:
         return len(self.tokens)
 
     def first(self, count: int, begin: int = 0) -> Examples:
-        """Return so many tokens from `begin` on, with the ends of sentences among them."""
+        """Return `count` tokens from `begin` on, with the bounds of their sentences."""
         end = min(begin + count, len(self))
         inside = [bound - begin for bound in self.bounds if begin < bound < end]
         bounds = (0, *inside, end - begin) if end > begin else (0,)
         return Examples(self.tokens[begin:end], bounds, self.capitalised[begin:end])
 
     def without(self, begin: int, end: int) -> Examples:
-        """Return all tokens but those from `begin` to `end`."""
+        """Return all tokens except those from `begin` to `end`."""
         kept = [*self.tokens[:begin], *self.tokens[end:]]
         bounds = {min(bound, begin) if bound <= end else bound - (end - begin) for bound in self.bounds}
         capitalised = self.capitalised[:begin] + self.capitalised[end:]
@@ -217,23 +221,23 @@ class Examples:
 
     @cached_property
     def forms(self) -> dict[str, Counter[str]]:
-        """For each historical form how often it has which modern form."""
+        """Counts of the modern forms of each historical form."""
         found: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for old, new in self.tokens:
             found[old][new] += 1
         return dict(found)
 
     def contradictions(self) -> dict[str, Counter[str]]:
-        """The forms that have more than one modern form."""
+        """Return the forms that have more than one modern form."""
         return {old: counts for old, counts in self.forms.items() if len(counts) > 1}
 
 
 def read_examples(
     paths: Sequence[PathLike], spelling: Spelling = Spelling(), *, runtime: Runtime = Runtime()
 ) -> Examples:
-    """Read tables of examples; says what was left out, and how many forms have more than one modern form."""
+    """Read tables of examples; note what was left out, and how many forms have more than one modern form."""
     tokens: list[Example] = []
-    capitalised: list[Capitalised] = []
+    capitalised: list[CasedExample] = []
     bounds = [0]
     left_out: Counter[str] = Counter()
     for path in paths:
@@ -243,7 +247,7 @@ def read_examples(
             if not line.strip():
                 bounds.append(len(tokens))
                 continue
-            columns = columns_of(line)
+            columns = split_columns(line)
             if len(columns) < 2:
                 narrow.append((number, line))
                 continue
@@ -264,10 +268,10 @@ def read_examples(
     return examples
 
 
-def columns_of(line: str) -> list[str]:
-    """Return the columns of a line, without quotation marks if both forms stand in them, as spreadsheets may do.
+def split_columns(line: str) -> list[str]:
+    """Return the columns of a line, without quotation marks if both forms are quoted, as by spreadsheets.
 
-    >>> columns_of('"vnd"\\t"und"'), columns_of('"vnd\\tund')
+    >>> split_columns('"vnd"\\t"und"'), split_columns('"vnd\\tund')
     (['vnd', 'und'], ['"vnd', 'und'])
     """
     columns = line.split("\t")
@@ -276,23 +280,23 @@ def columns_of(line: str) -> list[str]:
     return columns
 
 
-def sentences_of(lines: Iterable[str]) -> list[list[str]]:
+def table_sentences(lines: Iterable[str]) -> list[list[str]]:
     """Return the tokens of a table's first column, sentence by sentence; each empty line begins another.
 
-    >>> sentences_of(["vnd\\tund", "er", "", "sprach"])
+    >>> table_sentences(["vnd\\tund", "er", "", "sprach"])
     [['vnd', 'er'], ['sprach']]
     """
     found: list[list[str]] = [[]]
     for line in lines:
         if line.strip():
-            found[-1].append(columns_of(line)[0])
+            found[-1].append(split_columns(line)[0])
         else:
             found.append([])
     return found
 
 
 def _check_columns(path: PathLike, narrow: Sequence[tuple[int, str]], wide: int, runtime: Runtime) -> None:
-    """Let single lines without a tab pass, which are slips, and refuse a file of them, which is none of ours."""
+    """Warn of single lines without a tab, which are slips; refuse a file of them."""
     if not narrow:
         return
     number, line = narrow[0]
@@ -331,6 +335,6 @@ def _report(examples: Examples, runtime: Runtime) -> None:
 
 
 def _scripts(word: str) -> list[str]:
-    """The scripts of a word's letters, by the first word of their Unicode names, as far as mixtures are suspicious."""
+    """Return those scripts of a word's letters that should not be mixed, by the first word of their Unicode names."""
     names = {unicodedata.name(character, "").partition(" ")[0] for character in word if character.isalpha()}
     return sorted(names & {"LATIN", "CYRILLIC", "GREEK"})

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, open_output, read_lines
+from dragoman.normalisation.edit_costs import EditCosts, SimilarWords, skeleton
 from dragoman.normalisation.examples import Examples, Spelling, has_letters
-from dragoman.normalisation.letters import Letters, Nearby, skeleton
 
 #: The shortest part of a compound.
 _SHORTEST_PART = 3
@@ -30,12 +30,12 @@ class Lexicon:
 
     @classmethod
     def of(cls, words: Iterable[str]) -> Lexicon:
-        """Make a list of words as they are."""
+        """Make a list of preprocessed words."""
         return cls(frozenset(words))
 
     @classmethod
     def read(cls, paths: Sequence[PathLike], spelling: Spelling = Spelling()) -> Lexicon:
-        """Read lists, a word a line; what has no letters, or is too long, is left out."""
+        """Read lists with one word per line; words without letters and words that are too long are left out."""
         words = {spelling.form(line) for path in paths for line in read_lines(path)}
         return cls(frozenset(word for word in words if len(word) <= spelling.max_length and has_letters(word)))
 
@@ -46,17 +46,17 @@ class Lexicon:
         return len(self.words)
 
     @cached_property
-    def nearby(self) -> Nearby:
-        """What finds words near to others."""
-        return Nearby(sorted(self.words))
+    def similar(self) -> SimilarWords:
+        """Index of similar words."""
+        return SimilarWords(sorted(self.words))
 
     def is_compound(self, word: str) -> bool:
-        """Whether two words of the list make up another."""
+        """Return True if a word is a compound of two words of the list."""
         cuts = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
         return any(word[:cut] in self.words and word[cut:] in self.words for cut in cuts)
 
     def save(self, path: Path) -> None:
-        """Write a word a line."""
+        """Write one word per line."""
         with open_output(path) as stream:
             stream.write("".join(f"{word}\n" for word in sorted(self.words)).encode())
 
@@ -67,7 +67,7 @@ class Lexicon:
 
 
 def stemmer(language: str) -> Callable[[str], str]:
-    """Return what cuts words of a language, such as german, to their stems; of several words, each."""
+    """Return the stemmer of a language, such as german; it stems each word of a form."""
     try:
         import snowballstemmer
     except ImportError:
@@ -81,7 +81,7 @@ def stemmer(language: str) -> Callable[[str], str]:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """For each historical form how often it had which modern form.
+    """Counts of the modern forms of each historical form in the examples.
 
     >>> memory = Memory.of(Examples.of([("vnd", "und"), ("vnd", "und"), ("den", "den"), ("den", "denn")]))
     >>> memory.share("vnd", "und"), memory.counts["den"]["denn"], memory.modern["und"]
@@ -97,7 +97,7 @@ class Memory:
 
     @cached_property
     def modern(self) -> Counter[str]:
-        """How often each modern word occurs."""
+        """Count of each modern word."""
         total: Counter[str] = Counter()
         for counts in self.counts.values():
             total.update(counts)
@@ -105,29 +105,29 @@ class Memory:
 
     @cached_property
     def alike(self) -> dict[str, Counter[str]]:
-        """For each skeleton how often forms that have it had which modern form."""
+        """Counts of the modern forms of all forms with the same skeleton."""
         found: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for old, counts in self.counts.items():
             found[skeleton(old)].update(counts)
         return dict(found)
 
     @cached_property
-    def letters(self) -> Letters:
-        """How letters change."""
-        return Letters.of(self.counts)
+    def edit_costs(self) -> EditCosts:
+        """Counts of changes of letters."""
+        return EditCosts.of(self.counts)
 
     def share(self, historical: str, modern: str) -> float:
-        """The share of a modern form among all of a word, as if it had been seen once more with none of them."""
+        """Return the relative frequency of a modern form of a word, with one count added for unseen forms."""
         counts = self.counts.get(historical)
         return 0.0 if counts is None else counts[modern] / (counts.total() + 1)
 
     def best(self, historical: str) -> str:
-        """The most frequent modern form of a word, or the word itself."""
+        """Return the most frequent modern form of a word, or the word itself."""
         counts = self.counts.get(historical)
         return historical if counts is None else min(counts, key=lambda new: (-counts[new], new))
 
     def save(self, path: Path) -> None:
-        """Write as lines of historical form, modern form and count."""
+        """Write lines of historical form, modern form and count."""
         with open_output(path) as stream:
             for old, counts in sorted(self.counts.items()):
                 for new, count in sorted(counts.items()):

@@ -1,4 +1,4 @@
-"""Markup in running text (XML, TEI, HTML): what of it is text, found in one pass, block by block, damaged or not."""
+"""Separation of text from markup (XML, TEI, HTML) in one pass, block by block; the markup may be damaged."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 import unicodedata
 from collections import Counter
 
-#: What markup is to the words beside it: their end; nothing, so that letters on both sides are of one word, which
-#: is left as it is; or a letter of theirs, which is written as an entity.
+#: Effect of markup on the words beside it: it ends them; it is inside a word, which is then not changed; or it is a
+#: letter of a word, written as an entity.
 BREAK, GLUE, LETTER = "xge"
 
 #: Elements that may begin or end within a word.
@@ -20,13 +20,13 @@ _WITHIN_WORDS = frozenset(
     )
 )
 
-#: Elements that hold no text of the document.
+#: Elements that contain no text of the document.
 _NO_TEXT = frozenset({"script", "style", "teiheader"})
 
-#: So many characters of a tag are waited for; what is longer, and not in one block, is none.
+#: Longest tag, in characters, that may be split between blocks.
 _LONGEST_TAG = 1 << 16
 
-#: Text is markup if there are so many lines for each tag that ends itself or has a partner, at most.
+#: Text is markup if it has at least one complete element per this many lines.
 _LINES = 20
 
 _NAME = r"[A-Za-z_:\u00c0-\U0010ffff][^\s<>/\"'=]*+"
@@ -45,15 +45,15 @@ _ENDS = {
     "CDATA section": re.compile("]]>"),
 }
 
-#: A piece of text, and what it is: "" for text, or one of the above.
+#: A piece of text, and its kind: "" for text, or one of the above.
 Piece = tuple[str, str]
 
 
 class Markup:
-    """Tells text from tags, comments, instructions and entities, block by block.
+    """Separator of text from tags, comments, instructions and entities, block by block.
 
-    Until it is `recognised`, all is text: that is when the text begins with a tag or a declaration, or a good share of
-    the lines so far have tags that fit. A `<` that nothing closes is text.
+    Everything is text until markup is `recognised`: if the text begins with a tag or a declaration, or enough of the
+    lines so far have complete elements. A `<` that is never closed is text.
 
     >>> Markup(recognised=True).pieces("<p n='>'>Vnd<lb/>er &amp; 1 < 2</p>", last=True)
     [("<p n='>'>", 'x'), ('Vnd', ''), ('<lb/>', 'x'), ('er ', ''), ('&amp;', 'x'), (' 1 < 2', ''), ('</p>', 'x')]
@@ -67,7 +67,7 @@ class Markup:
 
     @property
     def unclosed(self) -> str | None:
-        """What has begun and not ended, of things in which nothing is changed: a comment, a script."""
+        """The unclosed element in which nothing is changed, such as a comment or a script."""
         return None if self._inside == "CDATA section" else self._inside
 
     def pieces(self, block: str, *, last: bool) -> list[Piece]:
@@ -82,10 +82,12 @@ class Markup:
         inside = self._inside
         block, self._kept = self._kept + block, ""
         found: list[Piece] = []
-        at = text = line = 0  # from `text` on, nothing is written down yet; at `line` one begins, and not within a tag
+        at = text = line = (
+            0  # text from `text` on is still to be added; `line` is the last line that begins outside tags
+        )
         while at < len(block):
             step = self._step(block, at, last)
-            if step is None:  # a tag that goes on in the next block: its line waits, and is looked at anew
+            if step is None:  # a tag continues in the next block: its line is kept until then
                 self._inside = inside
                 found = self.pieces(block[:line], last=True)
                 self._kept = block[line:]
@@ -100,7 +102,7 @@ class Markup:
         return before + [piece for piece in [*found, (block[text:], "")] if piece[0]]
 
     def _step(self, block: str, at: int, last: bool) -> tuple[int, str] | None:
-        """Where what begins here ends, and what it is; None if that is not known before the next block."""
+        """Return the end and the kind of the piece that begins here; None if it continues in the next block."""
         if self._inside is not None:
             return self._through(block, at)
         found = _NEXT.search(block, at)
@@ -111,7 +113,7 @@ class Markup:
         return self._entity(block, at) if block[at] == "&" else self._opened(block, at, last)
 
     def _through(self, block: str, at: int) -> tuple[int, str]:
-        """Go to the end of what one is in."""
+        """Return the end of the open element, and its kind."""
         inside = self._inside or ""
         end = (_ENDS.get(inside) or re.compile(f"</{inside}", re.IGNORECASE)).search(block, at)
         mark = "" if inside == "CDATA section" else BREAK
@@ -128,7 +130,7 @@ class Markup:
         return (at + 1, "") if found is None else (found.end(), _mark_of_entity(found.group()))
 
     def _opened(self, block: str, at: int, last: bool) -> tuple[int, str] | None:
-        """Go through what a `<` opens."""
+        """Return the end and the kind of what a `<` opens."""
         for start, name in (("<!--", "comment"), ("<![CDATA[", "CDATA section"), ("<?", "instruction")):
             if block.startswith(start, at):
                 self._inside = name
@@ -153,14 +155,14 @@ class Markup:
 def _mark_of_entity(entity: str) -> str:
     meant = html.unescape(entity)
     if meant == entity:
-        return LETTER  # of a document type of its own
+        return LETTER  # defined by the document type
     if meant in ("'", "\u2019", "-", "\u2010", "\u00ad"):
         return GLUE
     return BREAK if not meant or unicodedata.category(meant[0])[0] in "PSZ" or meant.isspace() else LETTER
 
 
 class _Recogniser:
-    """Looks for tags line by line, so that it does not matter in which blocks a text comes."""
+    """Recogniser of markup, line by line, so that the result does not depend on the blocks."""
 
     def __init__(self) -> None:
         self._lines = 0
@@ -168,7 +170,7 @@ class _Recogniser:
         self._open: Counter[str] = Counter()
 
     def begin(self, block: str) -> int | None:
-        """The place of the line from which on a text is markup, if there is one in this block."""
+        """Return the offset of the line from which on the text is markup, if it is in this block."""
         at = 0
         while at < len(block):
             end = block.find("\n", at) + 1 or len(block)

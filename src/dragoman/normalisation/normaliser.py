@@ -1,4 +1,4 @@
-"""A normaliser: words in, modern spellings out, with how sure they are and what else they may be."""
+"""A normaliser: words in, modern spellings out, with their probabilities and alternatives."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from dragoman.decision.rule import Rule
 from dragoman.formats.arpa import read_arpa, write_arpa
 from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
+from dragoman.normalisation.candidate_lists import CandidateGenerator, NormalisedWord
 from dragoman.normalisation.characters import LIMITS
-from dragoman.normalisation.choice import Choice, Context
+from dragoman.normalisation.choice import CandidateScorer, ContextModel
 from dragoman.normalisation.examples import Capitals, Examples, Spelling, has_letters
 from dragoman.normalisation.lexicon import Lexicon, Memory
-from dragoman.normalisation.lists import Normalised, Proposer
 from dragoman.normalisation.running_text import WordFinder
 from dragoman.search.translator import Translator
 
@@ -35,24 +35,24 @@ _DIGIT = re.compile(r"\d")
 
 @dataclass(frozen=True, eq=False)
 class Normaliser:
-    """Writes words in modern spelling: a model of characters proposes, memory and word lists have a say in the choice.
+    """Converter of words to modern spelling: a model of characters proposes candidates, a log-linear model chooses.
 
-    Each form is looked at once, however often it occurs.
+    Each form is normalised once, however often it occurs.
     """
 
     model: Model
     memory: Memory
     lexicon: Lexicon
-    choice: Choice
+    choice: CandidateScorer
     spelling: Spelling = Spelling()
     candidates: int = 40
-    context: Context | None = None
+    context: ContextModel | None = None
     capitals: Capitals = Capitals()
-    _known: dict[str, Normalised] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[str, NormalisedWord] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def words(self) -> WordFinder:
-        """What finds words in running text, and forms of the examples whole."""
+        """Finder of words in running text, which finds forms of the examples whole."""
         return WordFinder(self.memory.counts, self.spelling)
 
     def normalise(self, words: Sequence[str], *, rule: Rule | None = None, runtime: Runtime = Runtime()) -> list[str]:
@@ -61,32 +61,32 @@ class Normaliser:
 
     def explain(
         self, words: Sequence[str], *, rule: Rule | None = None, runtime: Runtime = Runtime()
-    ) -> list[Normalised]:
+    ) -> list[NormalisedWord]:
         """Return for each word of a sentence its modern spelling, with its probability and alternatives."""
         (found,) = self.explain_sentences([words], rule=rule, runtime=runtime)
         return found
 
     def explain_sentences(
         self, sentences: Sequence[Sequence[str]], *, rule: Rule | None = None, runtime: Runtime = Runtime()
-    ) -> list[list[Normalised]]:
-        """Return the same for many sentences, whose forms are looked at together.
+    ) -> list[list[NormalisedWord]]:
+        """Return the same for many sentences, whose forms are normalised together.
 
-        A `rule` is a decision rule that chooses in place of the most probable form. If the normaliser knows of
-        context, words are chosen together with their neighbours.
+        `rule` is a decision rule that chooses instead of the most probable form. If the normaliser has a context model,
+        words are chosen together with their neighbours.
         """
         forms = [[self.form(word) for word in words] for words in sentences]
         known = self.forms((form for sentence in forms for form in sentence), rule=rule, runtime=runtime)
         found = []
-        written: dict[tuple[str, str], Normalised] = {}  # words come again
+        written: dict[tuple[str, str], NormalisedWord] = {}  # words recur
         for words, sentence in zip(sentences, forms, strict=True):
-            chosen = [known.get(form, Normalised(form, 1.0)) for form in sentence]
+            chosen = [known.get(form, NormalisedWord(form, 1.0)) for form in sentence]
             if self.context is not None:
                 places = [place for place, form in enumerate(sentence) if self.spelling.fits(form)]
-                for place, one in zip(places, self.context.chosen([chosen[i] for i in places]), strict=True):
+                for place, one in zip(places, self.context.choose([chosen[i] for i in places]), strict=True):
                     chosen[place] = one
             found.append(
                 [
-                    self._written(word, one, written) if form in known else Normalised(word, 1.0)
+                    self._written(word, one, written) if form in known else NormalisedWord(word, 1.0)
                     for word, form, one in zip(words, sentence, chosen, strict=True)
                 ]
             )
@@ -94,25 +94,25 @@ class Normaliser:
 
     def forms(
         self, forms: Iterable[str], *, rule: Rule | None = None, runtime: Runtime = Runtime()
-    ) -> dict[str, Normalised]:
-        """Return what each form becomes alone, of those that can be normalised: neither too long nor without letters.
+    ) -> dict[str, NormalisedWord]:
+        """Normalise forms without context; those that are too long or without letters are left out.
 
-        What was found by probability is remembered, of so many forms that memory does not fill up.
+        Without a rule, results are cached, up to a number of forms.
         """
         wanted = [form for form in dict.fromkeys(forms) if self._fit(form)]
         remembered = {} if rule is not None else {form: self._known.get(form) for form in wanted}
         known = {form: one for form, one in remembered.items() if one is not None}
         new = [form for form in wanted if form not in known]
         translator = Translator.of(self.model, limits=LIMITS, runtime=runtime.quiet())
-        proposer = Proposer(translator, self.memory, self.lexicon, self.candidates)
+        generator = CandidateGenerator(translator, self.memory, self.lexicon, self.candidates)
         at = 0
-        for lists in proposer.lists(new):
+        for lists in generator.lists(new):
             order = self.choice.order(lists, rule, runtime=runtime.quiet())
             probabilities = np.exp(self.choice.log_probabilities(lists))
             for begin, end in zip(lists.offsets[:-1].tolist(), lists.offsets[1:].tolist(), strict=True):
                 rows = order[begin : min(end, begin + 1 + _ALTERNATIVES)].tolist()
                 (modern, sure), *others = [(lists.texts[row], float(probabilities[row])) for row in rows]
-                known[new[at]] = Normalised(modern, sure, tuple(others))
+                known[new[at]] = NormalisedWord(modern, sure, tuple(others))
                 at += 1
         if rule is None:
             if len(self._known) + len(new) > _REMEMBERED:
@@ -121,36 +121,38 @@ class Normaliser:
         return {form: known[form] for form in wanted}
 
     def modern_forms(self, examples: Examples, *, runtime: Runtime = Runtime()) -> list[str]:
-        """Return what the tokens of examples become, in the form in which examples have them."""
+        """Return the modern forms of the tokens of examples, preprocessed like examples."""
         words = [token.historical for token in examples.tokens]
         sentences = [words[begin:end] for begin, end in pairwise(examples.bounds)]
         found = self.explain_sentences(sentences, runtime=runtime)
         return [self.spelling.word(one.modern) for sentence in found for one in sentence]
 
     def memorised(self, word: str) -> str:
-        """Return the modern form that the examples have most often for a word, or the word."""
+        """Return the most frequent modern form of a word in the examples, or the word."""
         return self.spelling.word(self.written(word, self.memory.best(self.form(word))))
 
     def form(self, word: str) -> str:
-        """Bring a word into the form in which it is looked up: with its digits, if the examples have it so."""
+        """Return the form of a word that is looked up: with its digits, if the examples have it with them."""
         exact = self.spelling.word(word)
         return exact if exact in self.memory.counts else self.spelling.form(word)
 
     def _fit(self, form: str) -> bool:
         return 0 < len(form) <= self.spelling.max_length and (form in self.memory.counts or has_letters(form))
 
-    def _written(self, word: str, found: Normalised, before: dict[tuple[str, str], Normalised]) -> Normalised:
+    def _written(
+        self, word: str, found: NormalisedWord, before: dict[tuple[str, str], NormalisedWord]
+    ) -> NormalisedWord:
         if (word, found.modern) in before:
             return before[word, found.modern]
         modern = self.written(word, found.modern)
-        others: dict[str, float] = {}  # forms that differ in digits only are written alike
+        others: dict[str, float] = {}  # forms that differ in digits only become the same
         for text, sure in found.alternatives:
             others.setdefault(self.written(word, text), sure)
         others.pop(modern, None)
-        return before.setdefault((word, found.modern), Normalised(modern, found.confidence, tuple(others.items())))
+        return before.setdefault((word, found.modern), NormalisedWord(modern, found.confidence, tuple(others.items())))
 
     def written(self, word: str, modern: str) -> str:
-        """Give a modern form the digits and the case of the word that it stands for."""
+        """Restore the digits and the case of a word in its modern form."""
         modern = self.capitals.written(word, modern) if self.spelling.lowercase else modern
         digits = _DIGIT.findall(word) if self.form(word) != self.spelling.word(word) else []
         if digits:
@@ -200,39 +202,39 @@ class Normaliser:
             Model.load(folder / MODEL),
             Memory.load(folder / "memory.tsv"),
             Lexicon.load(folder / "words.txt"),
-            Choice(Weights.read(folder / "weights.txt"), scale),
+            CandidateScorer(Weights.read(folder / "weights.txt"), scale),
             spelling,
             candidates,
-            None if weight is None else Context(LanguageModel.from_ngrams(read_arpa(folder / _CONTEXT)), weight),
+            None if weight is None else ContextModel(LanguageModel.from_ngrams(read_arpa(folder / _CONTEXT)), weight),
             Capitals.load(folder / _CAPITALS) if (folder / _CAPITALS).exists() else Capitals(),
         )
 
 
-#: The file by which a folder is known, and the number of its form.
+#: The main file of a normaliser's folder, and the version of its format.
 NAME, FORMAT = "normaliser.toml", 1
 
-#: The model of characters in it.
+#: The model of characters in the folder.
 MODEL = "model"
 
 _CONTEXT, _CAPITALS = "context.arpa", "capitals.tsv"
 
-#: What so many forms become is remembered.
+#: Largest number of forms in the cache.
 _REMEMBERED = 50_000
 
-#: So many forms beside the chosen one are kept.
+#: Largest number of alternatives beside the chosen form.
 _ALTERNATIVES = 10
 
 
 class Suggestion(NamedTuple):
-    """A form of a text, how often it occurs, and what the normaliser makes of it."""
+    """A form of a text, its number of occurrences, and its normalisation."""
 
     form: str
     occurrences: int
-    normalised: Normalised
+    normalised: NormalisedWord
 
     @property
     def expected_errors(self) -> float:
-        """How many of its tokens are wrong, if the normaliser knows how sure it is."""
+        """Expected number of tokens that are wrong, if confidences are calibrated."""
         return self.occurrences * (1 - self.normalised.confidence)
 
 
@@ -244,7 +246,7 @@ def suggestions(
     memorised: bool = False,
     runtime: Runtime = Runtime(),
 ) -> list[Suggestion]:
-    """Rank the forms of a text by the errors that they are expected to have; memorised ones only if asked for."""
+    """Rank the forms of a text by their expected errors; memorised forms are included only if `memorised`."""
     counts = Counter(map(normaliser.form, words))
     wanted = [form for form in counts if memorised or form not in normaliser.memory.counts]
     found = normaliser.forms(wanted, runtime=runtime)

@@ -1,4 +1,4 @@
-"""Running text: words are found in it and changed, and everything between them stays as it is."""
+"""Words in running text: they can be replaced, and everything between them stays as it is."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from dragoman.normalisation.markup import BREAK, GLUE, LETTER, Markup
 
 MarkupMode = Literal["auto", "xml", "none"]
 
-#: Apostrophes and hyphens, the double ones of black letter among them, and what is invisible within words.
+#: Apostrophes and hyphens, including the double ones of black letter; invisible characters within words.
 _JOINERS, _INVISIBLE = "'\u2019\u2010\u2011-⸗", "\u00ad\u200c\u200d\u2060"
 
-#: A character joins letters if it does in so many of the examples' forms: fewer may be slips.
+#: A character joins letters if it does in at least this share of the examples' forms: fewer may be slips.
 _SHARE_OF_FORMS = 0.001
 
 # Each character of a line has a kind: (a) letter, (d) digit, (m) mark, (j) joiner, (n) punctuation of numbers,
-# (s) white space, (o) other; or what markup has it for. Expressions look at kinds, and so never at a language.
+# (s) white space, (o) other; or a kind of markup. Regular expressions match kinds, and so do not depend on a language.
 _PART = f"(?:[ad][adm]*+|{LETTER}++)"
 _WORD = re.compile(f"{_PART}(?:(?:(?<!d)j|j(?!d)|(?<=d)n(?=d)|{GLUE}++)?{_PART})*+")
 _ATOM = re.compile(f"[ad][adm]*+|s++|{BREAK}++|{GLUE}++|{LETTER}++|.m*+", re.DOTALL)
 _INSIDE = re.compile(r"(?<=[adm])[on](?=[ad])")
 
 
-class Cut(NamedTuple):
-    """The words of a line, and what stands before, between and behind them, which is one piece more."""
+class SplitLine(NamedTuple):
+    """The words of a line, and the text before, between and after them, which is one piece more."""
 
     words: list[str]
     between: list[str]
 
     def joined(self, words: Sequence[str]) -> str:
-        """Put other words into the places of the words."""
+        """Return the line with other words in place of its words."""
         return self.between[0] + "".join(word + piece for word, piece in zip(words, self.between[1:], strict=True))
 
 
 class WordFinder:
-    """Finds words: letters, marks and digits, with apostrophes and hyphens between letters, whatever touches them.
+    """Finder of words: letters, marks and digits, with apostrophes and hyphens between letters, whatever touches them.
 
-    Forms of examples are found whole, the longest first, though they end in punctuation or have spaces in them; and
-    what joins letters in the examples does so in text.
+    Forms of examples are found whole, the longest first, even if they end in punctuation or contain spaces; and
+    characters that join letters in the examples do so in text.
 
     >>> WordFinder().cut("Vnd (das  l'aer)v' .")
-    Cut(words=['Vnd', 'das', "l'aer", 'v'], between=['', ' (', '  ', ')', "' ."])
+    SplitLine(words=['Vnd', 'das', "l'aer", 'v'], between=['', ' (', '  ', ')', "' ."])
     >>> WordFinder(["v'", "a:b"]).cut("v' c:d(V')")
-    Cut(words=["v'", 'c:d', "V'"], between=['', ' ', '(', ')'])
+    SplitLine(words=["v'", 'c:d', "V'"], between=['', ' ', '(', ')'])
     """
 
     def __init__(self, forms: Iterable[str] = (), spelling: Spelling = Spelling()):
@@ -68,8 +68,8 @@ class WordFinder:
         """Return the kind of each character."""
         return self._kinds.of(text)
 
-    def cut(self, line: str, kinds: str | None = None) -> Cut:
-        """Cut a line into its words and what stands between them; `kinds` may say what is markup."""
+    def cut(self, line: str, kinds: str | None = None) -> SplitLine:
+        """Cut a line into its words and the text between them; `kinds` may mark markup."""
         kinds = self._kinds.of(line) if kinds is None else kinds
         words: list[str] = []
         between: list[str] = []
@@ -78,7 +78,7 @@ class WordFinder:
             between.append(line[at:begin])
             words.append(line[begin:end])
             at = end
-        return Cut(words, [*between, line[at:]])
+        return SplitLine(words, [*between, line[at:]])
 
     def _plain(self, form: str) -> list[tuple[int, int]]:
         return [found.span() for found in _WORD.finditer(self._kinds.of(form))]
@@ -111,7 +111,7 @@ class WordFinder:
                 at += 1
 
     def _match(self, line: str, atoms: list[tuple[int, int]], folded: list[str], first: int, within: set[int]) -> int:
-        """The atom behind the longest form that begins at one; the same, if there is none."""
+        """Return the atom after the longest form that begins at atom `first`; `first` itself if there is none."""
         node, at, best = self._trie, first, first
         while at < len(atoms):
             node = node.get(folded[at])  # type: ignore[assignment]
@@ -134,7 +134,7 @@ class WordFinder:
 
 
 class RunningText:
-    """A text that comes in blocks of whole lines; what is markup in it is no word."""
+    """A text that is read in blocks of whole lines; its markup is not part of words."""
 
     def __init__(self, finder: WordFinder, markup: MarkupMode = "auto"):
         self._finder = finder
@@ -142,23 +142,23 @@ class RunningText:
 
     @property
     def recognised(self) -> bool:
-        """Whether the text is taken for markup so far."""
+        """True if markup has been recognised so far."""
         return self._markup is not None and self._markup.recognised
 
     @property
     def unclosed(self) -> str | None:
-        """What has begun and not ended, of things in which nothing is changed, such as a comment."""
+        """The unclosed element in which nothing is changed, such as a comment."""
         return None if self._markup is None else self._markup.unclosed
 
-    def lines(self, block: str, *, last: bool = True) -> list[Cut]:
-        """Cut a block into lines, and lines into words; line ends belong to what is between words.
+    def lines(self, block: str, *, last: bool = True) -> list[SplitLine]:
+        """Cut a block into lines, and lines into words; line ends belong to the text between words.
 
-        Unless it is the `last`, lines whose markup has not ended yet are kept for the next block.
+        Unless the block is the `last`, lines whose markup has not ended yet are kept for the next block.
         """
         pieces = [(block, "")] if self._markup is None else self._markup.pieces(block, last=last)
         text = "".join(piece for piece, _ in pieces)
         kinds = "".join(len(piece) * mark if mark else self._finder.kinds(piece) for piece, mark in pieces)
-        found: list[Cut] = []
+        found: list[SplitLine] = []
         begin = 0
         while begin < len(text):
             end = text.find("\n", begin) + 1 or len(text)
@@ -167,14 +167,14 @@ class RunningText:
         return found
 
 
-def changed_text(text: str, running: RunningText, change: Callable[[list[list[str]]], Sequence[Sequence[str]]]) -> str:
-    """Change the words of a whole text, all at once, and keep the rest; `change` gets the words of each line."""
+def change_text(text: str, running: RunningText, change: Callable[[list[list[str]]], Sequence[Sequence[str]]]) -> str:
+    """Change the words of a whole text at once, and keep the rest; `change` gets the words of each line."""
     lines = running.lines(text)
     words = change([line.words for line in lines])
     return "".join(line.joined(new) for line, new in zip(lines, words, strict=True))
 
 
-#: So many atoms are remembered as they are compared: words come again.
+#: Largest number of atoms in the cache of folded forms.
 _REMEMBERED = 50_000
 
 _END = "\0end"
@@ -182,25 +182,25 @@ _MARKS = {BREAK, GLUE, LETTER}
 
 
 def _atoms(kinds: str) -> list[tuple[int, int]]:
-    """What forms are made of: runs of letters, spaces, single other characters."""
+    """Return the spans of atoms, which forms are made of: runs of letters, of spaces, and single other characters."""
     return [found.span() for found in _ATOM.finditer(kinds)]
 
 
 def _is_whole(kinds: str, span: tuple[int, int]) -> bool:
-    """Whether a word has no markup in it; one that has is left as it is."""
+    """Return True if a word has no markup in it; a word with markup is not changed."""
     begin, end = span
     return kinds.find(GLUE, begin, end) < 0 and kinds.find(LETTER, begin, end) < 0
 
 
 class _Kinds(dict[int, str]):
-    """The kinds of characters, for `str.translate`; those that were not met yet are looked up by category."""
+    """The kinds of characters, for `str.translate`; new characters are looked up by category."""
 
     def of(self, text: str) -> str:
         """Return the kind of each character."""
         return text.translate(self)
 
     def learn(self, forms: Sequence[str]) -> None:
-        """Learn what joins letters in forms, and which signs belong to words: accents that stand alone."""
+        """Learn which characters join letters in forms, and which spacing accents belong to words."""
         inside: Counter[str] = Counter()
         accents: Counter[str] = Counter()
         for form in forms:
@@ -219,7 +219,7 @@ class _Kinds(dict[int, str]):
             kind = "m"
         elif category == "Nd":
             kind = "d"
-        elif category[0] in "LN" or category in ("Co", "Cn"):  # old letters may have private places
+        elif category[0] in "LN" or category in ("Co", "Cn"):  # old letters may have private code points
             kind = "a"
         elif character.isspace():
             kind = "s"

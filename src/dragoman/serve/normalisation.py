@@ -7,9 +7,9 @@ from typing import Any
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from dragoman.normalisation.lists import Normalised
+from dragoman.normalisation.candidate_lists import NormalisedWord
 from dragoman.normalisation.normaliser import Normaliser
-from dragoman.normalisation.running_text import Cut, MarkupMode, RunningText
+from dragoman.normalisation.running_text import MarkupMode, RunningText, SplitLine
 from dragoman.serve.json_bodies import Answer, api_router
 from dragoman.serve.limits import RequestError
 from dragoman.serve.schemas import Asked, Name
@@ -90,10 +90,11 @@ def _normaliser(service: Service, name: str | None) -> tuple[str, Normaliser]:
 def _normalised(normaliser: Normaliser, asked: NormaliseRequest) -> dict[str, Any]:
     running = RunningText(normaliser.words, asked.markup)
     pieces = [
-        Cut(words, [*between[:-1], between[-1].removesuffix("\n")]) for words, between in running.lines(asked.text)
+        SplitLine(words, [*between[:-1], between[-1].removesuffix("\n")])
+        for words, between in running.lines(asked.text)
     ]
     if asked.text.endswith("\n") or not asked.text:
-        pieces.append(Cut([], [""]))
+        pieces.append(SplitLine([], [""]))
     explained = normaliser.explain_sentences([line.words for line in pieces])
     lines = [
         {
@@ -106,6 +107,6 @@ def _normalised(normaliser: Normaliser, asked: NormaliseRequest) -> dict[str, An
     return {"text": text, "lines": lines, "markup": running.recognised}
 
 
-def _word(word: str, found: Normalised, alternatives: int) -> dict[str, Any]:
+def _word(word: str, found: NormalisedWord, alternatives: int) -> dict[str, Any]:
     others = [{"text": text, "confidence": sure} for text, sure in found.alternatives[:alternatives]]
     return {"word": word, "modern": found.modern, "confidence": found.confidence, "alternatives": others}

@@ -1,6 +1,6 @@
-"""Systems from several corpora, a little text of one domain and a lot of others (Haddow 2013, section 3.2).
+"""Systems from several corpora, a small one of the domain and larger ones of others (Haddow 2013, section 3.2).
 
-All share their work: each corpus is aligned and extracted once, and what no system asks for is not made.
+All systems share their work: each corpus is aligned and extracted once, and only what some system needs is made.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dragoman.model.mixture import (
     named_shares,
     reordered,
     uniform_shares,
-    united,
+    unite_tables,
     with_shares,
 )
 from dragoman.model.parts import Settings
@@ -46,17 +46,17 @@ from dragoman.training.align.auto import Auto
 from dragoman.training.align.base import Aligner, symmetrise
 from dragoman.training.lm.interpolate import interpolate, interpolation_weights
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
-from dragoman.training.mix import aligned_beside, perplexity_shares, tuning_pairs
+from dragoman.training.mix import align_beside, perplexity_shares, tuning_pairs
 from dragoman.training.phrases import PhraseModel, phrase_pairs
 from dragoman.training.pipeline import language_model_text, with_reordering_limit
 from dragoman.training.prepare import Cleaning, Preparation, clean, prepare
 
 Files = TypeVar("Files")
 
-#: The table that every system but `log-linear` has, and its first.
+#: Names of the first phrase table and the language model.
 _TABLE, _LM = "tm", "lm"
 
-#: What systems there are, and what the phrase table of each is.
+#: The systems, and what the phrase table of each is.
 SYSTEMS = {
     "in": "of the first corpus alone, with its own orientations",
     "joint": "of all corpora, concatenated",
@@ -70,38 +70,95 @@ SYSTEMS = {
 
 @dataclass(frozen=True)
 class Adaptation(Options):
-    """How several corpora become one system."""
+    """Options of combining several corpora."""
 
     align: Literal["together", "apart"] = option(
         "together", "align words over all corpora together, or in each corpus by itself"
     )
 
 
-class Adapted:
-    """Builds systems from corpora with names, the first of which is of the domain, and a tuning set of the domain."""
+@dataclass(frozen=True)
+class AdaptRecipe:
+    """Options of each stage, from texts to systems."""
+
+    adaptation: Adaptation = Adaptation()
+    preparation: Preparation = Preparation()
+    cleaning: Cleaning = Cleaning()
+    aligner: Aligner = Auto()
+    phrase_model: PhraseModel = PhraseModel()
+    kneser_ney: KneserNey = KneserNey()
+
+    @classmethod
+    def from_dict(
+        cls,
+        options: Mapping[str, Any],
+        *,
+        aligner: str = "auto",
+        aligner_options: Mapping[str, Any] | None = None,
+        lm: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Build from options by name; those of the aligner and of the language model are given separately."""
+        text, cleaning, table, adaptation = routed(options, Preparation, Cleaning, PhraseModel, Adaptation)
+        return cls(
+            Adaptation.from_dict(adaptation),
+            Preparation.from_dict(text),
+            Cleaning.from_dict(cleaning),
+            ALIGNERS.get(aligner).from_dict(aligner_options or {}),
+            PhraseModel.from_dict(table),
+            KneserNey.from_dict(lm or {}),
+        )
+
+    def described(self) -> dict[str, dict[str, Any]]:
+        """Return all options, by stage."""
+        parts = ("adaptation", "preparation", "cleaning", "phrase_model", "kneser_ney")
+        named = {part: getattr(self, part).to_dict() for part in parts}
+        return {**named, "aligner": {"name": self.aligner.name, **self.aligner.to_dict()}}
+
+    def read(
+        self,
+        corpora: Mapping[str, tuple[PathLike, PathLike]],
+        source: PathLike,
+        reference: PathLike,
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> SystemBuilder:
+        """Read named parallel texts, the one of the domain first, and a tuning set of the domain."""
+        texts = {name: prepare(*paths, self.preparation, runtime=runtime) for name, paths in corpora.items()}
+        if not texts:
+            raise UsageError("there is no corpus; expected two or more, the one of the domain first")
+        first = next(iter(texts.values()))
+        for name, text in texts.items():
+            if text.settings != first.settings:
+                raise UsageError(f"the corpus {name} is of other languages than the first; expected the same")
+        return SystemBuilder(
+            {name: text.bitext for name, text in texts.items()},
+            tuning_bitext(source, reference, first.settings.preparation(), runtime=runtime),
+            self,
+            settings=first.settings,
+            casing=first.casing,
+            runtime=runtime,
+        )
+
+
+class SystemBuilder:
+    """Builder of systems from named corpora, the first of which is of the domain, and a tuning set of the domain."""
 
     def __init__(
         self,
         corpora: Mapping[str, Bitext],
         tuning: Bitext,
-        options: Adaptation = Adaptation(),
+        recipe: AdaptRecipe = AdaptRecipe(),
         *,
-        cleaning: Cleaning = Cleaning(),
-        aligner: Aligner = Auto(),
-        phrase_model: PhraseModel = PhraseModel(),
-        kneser_ney: KneserNey = KneserNey(),
         settings: Settings = Settings(),
         casing: Casing | None = None,
         runtime: Runtime = Runtime(),
     ):
         if len(corpora) < 2:
             raise UsageError(f"there is {len(corpora)} corpus; expected two or more, the one of the domain first")
-        self._options, self._aligner, self._phrase_model = options, aligner, phrase_model
-        self._kneser_ney, self._settings, self._casing = kneser_ney, settings, casing
-        self._runtime = runtime
+        self._recipe, self._settings, self._casing, self._runtime = recipe, settings, casing, runtime
         self._corpora = dict(corpora)
-        parts = [clean(bitext, cleaning, runtime=runtime).bitext for bitext in (*corpora.values(), tuning)]
-        # One vocabulary for all, so that nothing has to be translated between them later.
+        parts = [clean(bitext, recipe.cleaning, runtime=runtime).bitext for bitext in (*corpora.values(), tuning)]
+        # One vocabulary for all, so that ids need no conversion later.
         self._whole = Bitext.concatenate(parts)
         bounds = np.cumsum([0, *map(len, parts)])
         self._rows = [np.arange(a, b) for a, b in itertools.pairwise(bounds.tolist())]
@@ -123,14 +180,14 @@ class Adapted:
             language_models={_LM: self._language_model[0]},
             weights=weights.updated(shares if system == "pro-mix" else {}),
             settings=with_reordering_limit(
-                self._settings, Ragged.concatenate(self._links[:-1]), self._phrase_model, runtime=self._runtime
+                self._settings, Ragged.concatenate(self._links[:-1]), self._recipe.phrase_model, runtime=self._runtime
             ),
             casing=self._casing,
             history=self._history(system, shares),
         )
 
     def _pairs(self, system: str) -> tuple[dict[str, PhrasePairs], Weights]:
-        """The tables of a system by name, and the shares of corpora in it if it is a mixture."""
+        """Return the tables of a system by name, and the shares of the corpora if it is a mixture."""
         if system == "in":
             return {_TABLE: self._table(self._domain)}, Weights()
         if system == "joint":
@@ -155,32 +212,32 @@ class Adapted:
         return {
             "system": system,
             "corpora": {name: len(rows) for name, rows in zip(self._corpora, self._rows[:-1], strict=True)},
-            "align": self._options.align,
-            "aligner": {"name": self._aligner.name, **self._aligner.to_dict()},
-            "phrase_model": self._phrase_model.to_dict(),
-            "language_model": {**self._kneser_ney.to_dict(), "weights": self._language_model[1]},
+            "align": self._recipe.adaptation.align,
+            "aligner": {"name": self._recipe.aligner.name, **self._recipe.aligner.to_dict()},
+            "phrase_model": self._recipe.phrase_model.to_dict(),
+            "language_model": {**self._recipe.kneser_ney.to_dict(), "weights": self._language_model[1]},
             **({"mixture": {"tables": list(self._corpora), "shares": dict(shares)}} if shares else {}),
         }
 
     @cached_property
     def _links(self) -> list[Links]:
-        """The word links of each corpus, and of the tuning set last."""
-        if self._options.align == "together":
+        """The word alignment of each corpus, and of the tuning set last."""
+        if self._recipe.adaptation.align == "together":
             links = self._aligned(self._whole)
             return [links.take(rows) for rows in self._rows]
         apart = [self._aligned(self._whole.take(rows)) for rows in self._rows[:-1]]
         *training, tuning = self._rows
         beside = self._whole.take(np.concatenate(training))
-        aligned = aligned_beside(self._whole.take(tuning), beside, self._aligner, runtime=self._runtime)
+        aligned = align_beside(self._whole.take(tuning), beside, self._recipe.aligner, runtime=self._runtime)
         return [*apart, aligned]
 
     def _aligned(self, bitext: Bitext) -> Links:
-        directions = self._aligner.align(bitext, runtime=self._runtime)
-        with self._runtime.stage("putting both directions together"):
-            return symmetrise(directions, self._phrase_model.symmetrisation, runtime=self._runtime)
+        directions = self._recipe.aligner.align(bitext, runtime=self._runtime)
+        with self._runtime.stage("symmetrising the word alignment"):
+            return symmetrise(directions, self._recipe.phrase_model.symmetrisation, runtime=self._runtime)
 
     def _extracted(self, bitext: Bitext, links: Links) -> PhrasePairs:
-        return phrase_pairs(bitext, links, self._phrase_model, runtime=self._runtime)
+        return phrase_pairs(bitext, links, self._recipe.phrase_model, runtime=self._runtime)
 
     @cached_property
     def _made(self) -> dict[str, PhrasePairs]:
@@ -205,25 +262,25 @@ class Adapted:
 
     @cached_property
     def _union(self) -> PhrasePairs:
-        tables, joint = self._tables, self._joint if self._phrase_model.reordering else None
+        tables, joint = self._tables, self._joint if self._recipe.phrase_model.reordering else None
         with self._runtime.stage("uniting the phrase tables"):
-            return united(tables, reordering=joint)
+            return unite_tables(tables, reordering=joint)
 
     @cached_property
     def _perplexity_shares(self) -> NDArray[np.float64]:
         tuning, links = self._whole.take(self._rows[-1]), self._links[-1]
-        longest = self._phrase_model.max_phrase_length
+        longest = self._recipe.phrase_model.max_phrase_length
         pairs = tuning_pairs(tuning, links, longest, runtime=self._runtime)
         return perplexity_shares(self._union, pairs, runtime=self._runtime)
 
     @cached_property
     def _language_model(self) -> tuple[LanguageModel, dict[str, float]]:
-        """The mixture of the corpora's language models that fits the tuning set best, and their weights."""
+        """The mixture of the corpora's language models with least perplexity on the tuning set, and its weights."""
         models = []
         for name, corpus in self._corpora.items():
             self._runtime.note(f"language model of {name}")
             text = language_model_text([corpus.target])
-            models.append(estimate_model(text, self._kneser_ney, runtime=self._runtime))
+            models.append(estimate_model(text, self._recipe.kneser_ney, runtime=self._runtime))
         held_out = self._whole.target.take(self._rows[-1])
         weights = interpolation_weights(models, held_out, runtime=self._runtime)
         mixed = interpolate(models, weights, runtime=self._runtime)
@@ -231,77 +288,10 @@ class Adapted:
 
 
 def domain_first(corpora: Mapping[str, Files], domain: str | None) -> dict[str, Files]:
-    """Put the corpus of the domain first; by default it is."""
+    """Put the corpus of the domain first; without `domain` the order stays."""
     if domain is not None and domain not in corpora:
         raise UsageError(f"no corpus is called '{domain}'; there are {', '.join(corpora)}")
     return dict(corpora) if domain is None else {domain: corpora[domain], **corpora}
-
-
-@dataclass(frozen=True)
-class AdaptRecipe:
-    """All options of the way from texts to systems."""
-
-    adaptation: Adaptation = Adaptation()
-    preparation: Preparation = Preparation()
-    cleaning: Cleaning = Cleaning()
-    aligner: Aligner = Auto()
-    phrase_model: PhraseModel = PhraseModel()
-    kneser_ney: KneserNey = KneserNey()
-
-    @classmethod
-    def from_dict(
-        cls,
-        options: Mapping[str, Any],
-        *,
-        aligner: str = "auto",
-        aligner_options: Mapping[str, Any] | None = None,
-        lm: Mapping[str, Any] | None = None,
-    ) -> Self:
-        """Build from options by their names, those of the aligner and of the language model apart."""
-        text, cleaning, table, adaptation = routed(options, Preparation, Cleaning, PhraseModel, Adaptation)
-        return cls(
-            Adaptation.from_dict(adaptation),
-            Preparation.from_dict(text),
-            Cleaning.from_dict(cleaning),
-            ALIGNERS.get(aligner).from_dict(aligner_options or {}),
-            PhraseModel.from_dict(table),
-            KneserNey.from_dict(lm or {}),
-        )
-
-    def described(self) -> dict[str, dict[str, Any]]:
-        """All options, by what they are of."""
-        parts = ("adaptation", "preparation", "cleaning", "phrase_model", "kneser_ney")
-        named = {part: getattr(self, part).to_dict() for part in parts}
-        return {**named, "aligner": {"name": self.aligner.name, **self.aligner.to_dict()}}
-
-    def read(
-        self,
-        corpora: Mapping[str, tuple[PathLike, PathLike]],
-        source: PathLike,
-        reference: PathLike,
-        *,
-        runtime: Runtime = Runtime(),
-    ) -> Adapted:
-        """Read parallel texts by name, that of the domain first, and a tuning set of the domain."""
-        texts = {name: prepare(*paths, self.preparation, runtime=runtime) for name, paths in corpora.items()}
-        if not texts:
-            raise UsageError("there is no corpus; expected two or more, the one of the domain first")
-        first = next(iter(texts.values()))
-        for name, text in texts.items():
-            if text.settings != first.settings:
-                raise UsageError(f"the corpus {name} is of other languages than the first; expected the same")
-        return Adapted(
-            {name: text.bitext for name, text in texts.items()},
-            tuning_bitext(source, reference, first.settings.preparation(), runtime=runtime),
-            self.adaptation,
-            cleaning=self.cleaning,
-            aligner=self.aligner,
-            phrase_model=self.phrase_model,
-            kneser_ney=self.kneser_ney,
-            settings=first.settings,
-            casing=first.casing,
-            runtime=runtime,
-        )
 
 
 def tuning_bitext(
@@ -313,7 +303,7 @@ def tuning_bitext(
 
 
 def check_systems(names: Sequence[str], flag: str = "mixture") -> None:
-    """Refuse systems that there are not, and one that is named twice; `flag` is what they were given by."""
+    """Refuse unknown systems, and a system named twice; `flag` is the option that names them."""
     unknown = [name for name in names if name not in SYSTEMS]
     if unknown:
         raise UsageError(f"no {flag.lstrip('-')} is called '{unknown[0]}'; there are {', '.join(SYSTEMS)}")

@@ -24,8 +24,8 @@ MONOTONE, SWAP, OTHER = 0, 1, 2
 class PhraseInstances:
     """Occurrences of phrase pairs in a bitext, sentence by sentence.
 
-    An instance is a span of words on each side. `previous` and `next` say how it stands to the words before and after
-    its target side: MONOTONE, SWAP or OTHER.
+    An instance is a span of words on each side. `previous` and `next` are its orientations to the words before and
+    after its target side: MONOTONE, SWAP or OTHER.
     """
 
     sentence: NDArray[np.int32]
@@ -53,12 +53,12 @@ class PhraseInstances:
 def extract_phrases(
     bitext: Bitext, links: Links, *, max_length: int = 7, runtime: Runtime = Runtime()
 ) -> PhraseInstances:
-    """Find all pairs of spans, each at most `max_length` words, with a link inside and none that leads outside.
+    """Extract all pairs of spans of at most `max_length` words, with a link inside and none that leads outside.
 
-    Unaligned words at the edges of a span belong to it or not: both are extracted. Orientation is word-based: a pair
-    is monotone to its predecessor if the words before both spans are linked, a swap if the word before the target
-    span is linked to the one after the source span, and other if neither or both hold; likewise for the successor.
-    Sentence boundaries count as linked words.
+    Unaligned words at the edges of a span may belong to it or not: both pairs are extracted. Orientation is word-based:
+    a pair is monotone to its predecessor if the words before both spans are linked, a swap if the word before the
+    target span is linked to the one after the source span, and other if neither or both hold; likewise for the
+    successor. Sentence boundaries count as linked words.
 
     >>> from dragoman.core.corpus import Corpus
     >>> from dragoman.core.corpus import links_of
@@ -82,10 +82,7 @@ def extract_spans(
     share: ShareDone | None = None,
     runtime: Runtime = Runtime(),
 ) -> PhraseInstances:
-    """Do the same given where sentences begin on both sides: what words they have does not matter.
-
-    The links must have been checked.
-    """
+    """Do the same, given the offsets of the sentences of both sides. The links must have been checked."""
     if not 1 <= max_length <= 255:
         raise UsageError(f"the longest phrase is {max_length}; expected between 1 and 255 words")
     return PhraseInstances(
@@ -96,7 +93,7 @@ def extract_spans(
 def score_reordering(
     instances: PhraseInstances, pair_of_instance: NDArray[np.int32], pairs: int, *, smoothing: float = 0.5
 ) -> NDArray[np.float32]:
-    """Score an msd-bidirectional-fe model: for each of so many pairs the six REORDERING_SCORES.
+    """Score an msd-bidirectional-fe model: return the six REORDERING_SCORES of each of `pairs` pairs.
 
     p(orientation | pair) = (count + `smoothing`) / (count of the pair + 3 `smoothing`) (Koehn et al. 2005).
     """

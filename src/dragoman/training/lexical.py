@@ -1,4 +1,4 @@
-"""Word translation probabilities from word alignment links, in both directions."""
+"""Lexical translation probabilities from a word alignment, in both directions."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dragoman.core.errors import DataError
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
 
-#: Stands for the empty word that unaligned words go with.
+#: The empty word, which unaligned words are aligned to.
 NULL = -1
 
-#: How much text is looked at together: positions and keys of words take more memory than the words.
+#: Words of text per block: positions and keys of words take more memory than the words.
 _WORDS_AT_ONCE = 1 << 20
 
 
@@ -24,7 +24,7 @@ _WORDS_AT_ONCE = 1 << 20
 class LexicalTables:
     """Word pairs, sorted by source and target word, with p(target | source) and p(source | target).
 
-    NULL stands on one side for the words on the other that have no link.
+    Words without a link are paired with NULL.
     """
 
     source_words: NDArray[np.int32]
@@ -36,7 +36,7 @@ class LexicalTables:
         return len(self.source_words)
 
     def rounded(self, decimals: int) -> LexicalTables:
-        """Round the probabilities, as files with that many decimals would (Moses writes seven)."""
+        """Round the probabilities, as in files with that many decimals (Moses writes seven)."""
         return replace(
             self,
             target_given_source=np.round(self.target_given_source, decimals),
@@ -49,8 +49,8 @@ class LexicalTables:
         rows = np.searchsorted(keys, wanted)
         if len(wanted) and (not len(keys) or np.any(keys[np.minimum(rows, len(keys) - 1)] != wanted)):
             raise DataError(
-                "the lexical tables lack a word pair that is linked in the bitext",
-                expected="tables made from the same bitext and links",
+                "the lexical tables lack a word pair that is aligned in the bitext",
+                expected="tables made from the same bitext and word alignment",
             )
         return rows
 
@@ -58,7 +58,7 @@ class LexicalTables:
 def check_links(bitext: Bitext, links: Links) -> Links:
     """Return the links sorted by source and target position, each once; refuse links outside their sentence pair."""
     if len(links) != len(bitext):
-        raise DataError(f"{len(links)} lines of links", expected=f"{len(bitext)}, one for each sentence pair")
+        raise DataError(f"{len(links)} lines of word alignment", expected=f"{len(bitext)}, one for each sentence pair")
     rise = True
     for at in _blocks(bitext):
         rise &= _check_block(bitext.part(at), links.part(at), at.start)
@@ -74,7 +74,7 @@ def _blocks(bitext: Bitext) -> Iterator[slice]:
 
 
 def _check_block(bitext: Bitext, links: Links, first: int) -> bool:
-    """Whether the links of each pair rise; refuse links outside. The pairs are numbered from `first`."""
+    """Return True if the links of each pair are sorted; refuse links outside. Pairs are numbered from `first`."""
     rows = np.repeat(np.arange(len(links)), links.lengths)
     source_lengths, target_lengths = bitext.source.sentences.lengths, bitext.target.sentences.lengths
     outside = (source_positions(links) >= source_lengths[rows]) | (target_positions(links) >= target_lengths[rows])
@@ -92,7 +92,7 @@ def _check_block(bitext: Bitext, links: Links, first: int) -> bool:
 
 
 def lexical_tables(bitext: Bitext, links: Links, share: ShareDone = lambda share: None) -> LexicalTables:
-    """Count linked words, and unaligned words as linked to NULL; relative frequencies both ways.
+    """Count aligned words, and unaligned words as aligned to NULL; return relative frequencies in both directions.
 
     >>> from dragoman.core.corpus import Corpus
     >>> from dragoman.core.corpus import links_of
@@ -106,7 +106,7 @@ def lexical_tables(bitext: Bitext, links: Links, share: ShareDone = lambda share
     blocks: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
     for at in _blocks(bitext):
         blocks.append(np.unique(_keys(*linked_words(bitext.part(at), links.part(at))), return_counts=True))
-        # Put together when it pays, so that each pair is looked at a few times only.
+        # Merge only when blocks have grown, so that each pair is merged a few times only.
         if at.stop == len(bitext) or sum(len(found) for found, _ in blocks) > len(keys):
             keys, counts = _together([(keys, counts), *blocks])
             blocks = []
@@ -124,7 +124,7 @@ def lexical_tables(bitext: Bitext, links: Links, share: ShareDone = lambda share
 def _together(
     parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The distinct keys of lists with counts, and the sums of these."""
+    """Return the distinct keys of lists with counts, and the sums of their counts."""
     keys, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
     found, row = np.unique(keys, return_inverse=True)
     return found, np.bincount(row, counts).astype(np.int64)
@@ -153,10 +153,10 @@ def corpus_positions(bitext: Bitext, links: Links) -> tuple[NDArray[np.int64], N
 def word_weights(
     bitext: Bitext, links: Links, tables: LexicalTables, share: ShareDone = lambda share: None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """For every running word how well its links explain it (Koehn, Och & Marcu 2003), source and target side.
+    """Return the lexical weight of every running word (Koehn, Och & Marcu 2003), source and target side.
 
-    The weight of a word is the mean of its translation probability over its links, or that with NULL if it has none.
-    A consistent phrase pair holds all links of its words, so its lexical weight is the product of these.
+    The weight of a word is the mean of its translation probabilities over its links, or its probability with NULL if it
+    has none. A consistent phrase pair contains all links of its words, so its lexical weight is the product of theirs.
     """
     weights = np.empty(bitext.source.words), np.empty(bitext.target.words)
     for at in _blocks(bitext):

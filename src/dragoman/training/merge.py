@@ -1,22 +1,23 @@
-"""Merge phrase tables and grammars that were made in parts and wait on disk.
+"""Merge phrase tables and grammars from parts on disk.
 
-The nodes of a level stand in the order of their parents and symbols, in each part as in the whole, and rules in the
-order of their nodes. So a level is a merge of lists that rise, straight into the files of the grammar.
+The nodes of each level of a grammar are sorted by parent and symbol, in the parts as in the whole, and rules are in the
+order of their nodes. So each level is a merge of sorted lists, straight into the files of the grammar.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError
-from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES
+from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES, PhrasePairs
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.slot_table import SlotTable
@@ -25,40 +26,46 @@ from dragoman.core.store import Arrays, ArrayWriter, load_array, load_arrays, ro
 from dragoman.core.workspace import Workspace
 from dragoman.model.grammar import NONTERMINAL, ROOT, Grammar
 from dragoman.model.phrase_table import PhraseTable, log_scores
-from dragoman.training.partitions import Parts
+from dragoman.training.partitions import ScoredParts
 
-#: What the work on a source phrase takes, on a pair, and on a target phrase, in bytes.
+#: Memory for the work on a source phrase, on a pair and on a target phrase, in bytes.
 _SOURCE, _PAIR, _TARGET = 250, 250, 200
 
-#: Source phrases are looked at in small steps, as many together as fit: those that occur first have the most pairs.
+#: Source phrases are merged in small steps, as many together as fit: those that occur first have the most pairs.
 _FINER = 16
 
-#: Of the time of a merge.
+#: Share of the time of a merge.
 _SHARE_OF_TARGETS = 0.2
 
-#: Ids of phrases have 31 bits.
+#: Ids of phrases, and nodes of a trie, have 31 bits.
 _MOST = (1 << 31) - 1
 
 _BITS = np.array([bin(byte).count("1") for byte in range(256)], np.uint8)
 
 
-def merged_table(found: Parts, workspace: Workspace, share: ShareDone = lambda share: None) -> PhraseTable:
-    """Index phrase pairs, as `PhraseTable.from_pairs` does; if they are in parts, the table is mapped from disk."""
-    if found.whole is not None:
-        return PhraseTable.from_pairs(found.whole)
-    folder = workspace.folder / "table"
-    with workspace.writing():
-        write_table(found, workspace, folder, share)
-    return mapped_table(load_arrays(folder))
+Indexed = TypeVar("Indexed", PhraseTable, Grammar)
 
 
-def mapped_table(arrays: Arrays) -> PhraseTable:
-    """The table that was written."""
-    return PhraseTable.from_arrays(PHRASE_SCORES, arrays)
+@dataclass(frozen=True)
+class Index(Generic[Indexed]):
+    """The ways from pairs to a part of a model: those in memory directly, those in parts by a merge into files."""
+
+    from_pairs: Callable[[PhrasePairs], Indexed]
+    write: Callable[[ScoredParts, Workspace, Path, ShareDone], None]
+    from_arrays: Callable[[Arrays], Indexed]
+
+    def build(self, found: ScoredParts, workspace: Workspace, share: ShareDone = lambda share: None) -> Indexed:
+        """Index pairs; if they are in parts, the index is mapped from files of the workspace."""
+        if found.whole is not None:
+            return self.from_pairs(found.whole)
+        with workspace.writing():
+            folder = Path(tempfile.mkdtemp(prefix="index-", dir=workspace.folder))
+            self.write(found, workspace, folder, share)
+        return self.from_arrays(load_arrays(folder))
 
 
-def write_table(found: Parts, workspace: Workspace, folder: Path, share: ShareDone = lambda share: None) -> None:
-    """Merge the parts into the files of a table."""
+def _write_table(found: ScoredParts, workspace: Workspace, folder: Path, share: ShareDone) -> None:
+    """Merge the parts of a phrase table into its files, and remove them."""
     used = _Marks(found.instances)
     for part in found.parts:
         used.add(part.load_one("target_first"))
@@ -118,7 +125,7 @@ def _write_pairs(folder: Path, parts: list[Kept], used: _Marks, workspace: Works
 
 
 def _steps(parts: list[Kept], firsts: list[NDArray[Any]], room: int) -> Iterator[list[tuple[int, int]]]:
-    """The steps of the merge: for each part source phrases that fit into so many bytes together with their pairs."""
+    """Yield the steps of the merge: a range of source phrases of each part, which fit into `room` with their pairs."""
     bounds = [part.map("first_pair") for part in parts]
     begin, cost = [0] * len(parts), 0
     end = list(begin)
@@ -135,7 +142,7 @@ def _steps(parts: list[Kept], firsts: list[NDArray[Any]], room: int) -> Iterator
 
 
 def _source_index(folder: Path, workspace: Workspace) -> NDArray[np.int32]:
-    """The index of `kernels.sequence_index` for the source phrases that were written, all of which are different."""
+    """Return the index of `kernels.sequence_index` for the source phrases in the files, which are all different."""
     words, offsets = (load_array(folder / f"{name}.npy") for name in ("sources", "source_offsets"))
     number = len(offsets) - 1
     slots = 1 << (2 * number + 1).bit_length()
@@ -149,15 +156,14 @@ def _source_index(folder: Path, workspace: Workspace) -> NDArray[np.int32]:
 
 
 class _Step:
-    """The source phrases between two numbers, of all parts, and their pairs."""
+    """A range of source phrases of all parts, and their pairs."""
 
     def __init__(self, places: list[tuple[Kept, int, int]]):
         self._places = places
         self._bounds = [part.rows("first_pair", a, b + 1) for part, a, b in places]
         self._order = np.argsort(np.concatenate([part.rows("source_first", a, b) for part, a, b in places]))
         sizes = np.concatenate([np.diff(bounds) for bounds in self._bounds])
-        pairs = Ragged(np.arange(sizes.sum()), np.concatenate([[0], np.cumsum(sizes)]))
-        self._rows = pairs.take(self._order).values
+        self._rows = _rows_of(sizes, self._order)
         self.sizes = sizes[self._order]
 
     def sources(self) -> Ragged[Any]:
@@ -165,7 +171,7 @@ class _Step:
         return Ragged.concatenate(blocks).take(self._order)
 
     def pairs(self, name: str) -> NDArray[Any]:
-        """One column of the pairs."""
+        """Return one column of the pairs."""
         blocks = [
             part.rows(name, int(bounds[0]), int(bounds[-1]))
             for (part, _, _), bounds in zip(self._places, self._bounds, strict=True)
@@ -192,7 +198,7 @@ class _Marks:
         np.bitwise_or.at(self._bits, numbers >> 3, (1 << (numbers & 7)).astype(np.uint8))
 
     def count(self) -> None:
-        """To be called after the last number has been added."""
+        """Prepare ranks; to be called after the last number has been added."""
         words = _BITS[self._bits].reshape(-1, 8).sum(axis=1, dtype=np.uint8)
         self._before = np.cumsum(words, dtype=np.int64) - words
 
@@ -200,46 +206,18 @@ class _Marks:
         return np.asarray(self._bits[numbers >> 3] >> (numbers & 7).astype(np.uint8) & 1, bool)
 
     def rank(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
-        """How many smaller ones there are."""
+        """Return the number of smaller numbers in the set."""
         word = numbers >> 6
         below = (np.uint64(1) << (numbers & 63).astype(np.uint64)) - np.uint64(1)
         inside = (self._bits.view("<u8")[word] & below).astype("<u8").view(np.uint8).reshape(-1, 8)
         return np.asarray(self._before[word] + _BITS[inside].sum(axis=1), np.int32)
 
 
-#: What the work on a node with its rules takes, in bytes.
+#: Memory for the work on a node with its rules, in bytes.
 _NODE = 1000
 
-#: Nodes of a trie have 31 bits.
 
-
-def merged_grammar(
-    found: Parts,
-    workspace: Workspace,
-    hole_counts: NDArray[np.float64] | None = None,
-    share: ShareDone = lambda share: None,
-) -> Grammar:
-    """Index rules, as `Grammar.from_pairs` does; if they are in parts, the grammar is mapped from disk."""
-    if found.whole is not None:
-        return Grammar.from_pairs(found.whole, hole_counts)
-    with workspace.writing():
-        folder = Path(tempfile.mkdtemp(prefix="grammar-", dir=workspace.folder))
-        write_grammar(found.parts, workspace, folder, hole_counts, share)
-    return mapped_grammar(load_arrays(folder))
-
-
-def mapped_grammar(arrays: Arrays) -> Grammar:
-    """The grammar that was written."""
-    return Grammar.restored({"scores": list(PHRASE_SCORES)}, arrays)
-
-
-def write_grammar(
-    parts: Sequence[Kept],
-    workspace: Workspace,
-    folder: Path,
-    hole_counts: NDArray[np.float64] | None = None,
-    share: ShareDone = lambda share: None,
-) -> None:
+def _write_grammar(parts: Sequence[Kept], workspace: Workspace, folder: Path, share: ShareDone) -> None:
     """Merge grammars into the files of one, and remove them."""
     tries = [_Trie(part) for part in parts]
     nodes, rules = _Nodes(folder), _Rules(folder)
@@ -264,20 +242,18 @@ def write_grammar(
         level += 1
     nodes.finish()
     rules.finish()
-    if hole_counts is not None:
-        save_arrays(folder, {"hole_counts": hole_counts})
     for part in parts:
         part.discard()
 
 
 def _rows_of(sizes: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The rules of nodes that have so many each, the nodes taken in some order."""
+    """Return the rows of groups with the given sizes, the groups taken in that order."""
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     return Ragged(np.arange(offsets[-1]), offsets).take(order).values
 
 
 class _Trie:
-    """The trie of one part, level by level; a node is known by its key: the number of its parent, and its symbol."""
+    """The trie of one part, level by level; the key of a node is the number of its parent, and its symbol."""
 
     def __init__(self, part: Kept):
         self._part = part
@@ -287,11 +263,11 @@ class _Trie:
 
     @property
     def inner(self) -> bool:
-        """Whether there is a level below."""
+        """True if there is a level below."""
         return self._next > self._last
 
     def descend(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Go to the level below, given the numbers of the nodes of this one in the whole; returns its keys."""
+        """Go to the level below and return its keys, given the numbers of this level's nodes in the whole trie."""
         sizes = np.diff(self._part.rows("first_child", self._first, self._last + 1))
         self._first, self._last = self._last, self._next
         self._next = int(self._part.rows("first_child", self._last, self._last + 1)[0])
@@ -299,12 +275,12 @@ class _Trie:
         return np.asarray(np.repeat(numbers, sizes) << 32 | (symbols - NONTERMINAL))
 
     def rule_bounds(self, first: int, last: int) -> NDArray[np.int64]:
-        """Where the rules of some nodes of the level begin, and where the last ones end."""
+        """Return the offsets of the rules of some nodes of the level."""
         return self._part.rows("first_rule", self._first + first, self._first + last + 1)
 
 
 class _Nodes:
-    """Writes the nodes of a trie: what leads to each, where its children begin, and where its rules do."""
+    """Writer of the nodes of a trie: the symbol of each, and the offsets of its children and rules."""
 
     def __init__(self, folder: Path):
         self._symbols = ArrayWriter(folder / "symbols.npy", np.int32)
@@ -316,7 +292,7 @@ class _Nodes:
         self.number = 1  #: of the next node
 
     def add(self, keys: NDArray[np.int64]) -> None:
-        """Write nodes with rising keys."""
+        """Write nodes; their keys are sorted."""
         self._symbols.write(((keys & 0xFFFFFFFF) + NONTERMINAL).astype(np.int32))
         parents = keys >> 32
         # The last parent may have more children to come.
@@ -328,11 +304,11 @@ class _Nodes:
         self.number += len(keys)
 
     def add_rules(self, sizes: NDArray[np.int64]) -> None:
-        """Write how many rules these nodes have."""
+        """Write the numbers of rules of these nodes."""
         self._rules.write(sizes)
 
     def end_level(self) -> None:
-        """Write the last parent's children, and that those after it have none."""
+        """Write the children of the last parent; the parents after it have none."""
         left = np.zeros(self._parents - self._children.rows, np.int64)
         if len(left):
             left[0] = self._pending
@@ -342,14 +318,14 @@ class _Nodes:
             raise DataError(f"{self.number:,} nodes of source sides", expected="fewer than 2**31: use shorter rules")
 
     def finish(self) -> None:
-        """Write how many there are; the nodes of the last level have no children."""
+        """Complete the files; the nodes of the last level have no children."""
         self.end_level()
         for writer in (self._symbols, self._children, self._rules):
             writer.finish()
 
 
 class _Rules:
-    """Writes the rules of a grammar."""
+    """Writer of the rules of a grammar."""
 
     def __init__(self, folder: Path):
         self._columns = {
@@ -362,7 +338,7 @@ class _Rules:
         }
 
     def add(self, places: Sequence[tuple[Kept, int, int]], order: NDArray[np.int64]) -> None:
-        """Write the rules of some places in parts, in this order."""
+        """Write rules from ranges of the parts, in the given order."""
         for name, column in self._columns.items():
             rows: NDArray[Any] = np.concatenate([part.rows(name, a, b) for part, a, b in places])
             column.write(rows[order])
@@ -370,8 +346,28 @@ class _Rules:
             writer.write(Ragged.concatenate([part.ragged(*names, a, b) for part, a, b in places]).take(order))
 
     def finish(self) -> None:
-        """Write how many there are."""
+        """Complete the files."""
         for column in self._columns.values():
             column.finish()
         for writer in self._rows.values():
             writer.finish()
+
+
+def table_index() -> Index[PhraseTable]:
+    """Return how phrase pairs are indexed as a phrase table."""
+    return Index(PhraseTable.from_pairs, _write_table, lambda arrays: PhraseTable.from_arrays(PHRASE_SCORES, arrays))
+
+
+def grammar_index(hole_counts: NDArray[np.float64] | None = None) -> Index[Grammar]:
+    """Return how rules are indexed as a grammar; `hole_counts` are its counts of reordered nonterminals."""
+
+    def write(found: ScoredParts, workspace: Workspace, folder: Path, share: ShareDone) -> None:
+        _write_grammar(found.parts, workspace, folder, share)
+        if hole_counts is not None:
+            save_arrays(folder, {"hole_counts": hole_counts})
+
+    return Index(
+        lambda pairs: Grammar.from_pairs(pairs, hole_counts),
+        write,
+        lambda arrays: Grammar.restored({"scores": list(PHRASE_SCORES)}, arrays),
+    )

@@ -1,4 +1,4 @@
-"""Mixing the phrase tables of several models into one, with shares by perplexity (Sennrich 2012) or given."""
+"""Interpolation of the phrase tables of several models, with weights by perplexity (Sennrich 2012) or given."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dragoman.model.mixture import (
     normalised,
     share_names,
     uniform_shares,
-    united,
+    unite_tables,
     with_shares,
 )
 from dragoman.model.phrase_table import PhraseTable
@@ -40,7 +40,7 @@ from dragoman.training.score import score_phrases
 Floats = NDArray[np.float64]
 
 
-def likeliest_mixture(
+def fit_mixture_weights(
     probabilities: Floats,
     counts: Floats | None = None,
     *,
@@ -52,11 +52,11 @@ def likeliest_mixture(
 
     `probabilities` has a row for each distribution and a column for each event, which occurred `counts` times (once by
     default); no column may be all zero. Stops when an iteration raises the mean by less than `tolerance`. `note` is
-    told the mean and the weights at the beginning of each iteration. The mean is concave in the weights, so that what
-    is found is the best there is.
+    called with the mean and the weights at the beginning of each iteration. The mean is concave in the weights, so the
+    result is a global optimum.
 
     >>> probabilities, counts = np.array([[0.5, 0.5], [0.25, 1.0]]), np.array([3.0, 2.0])
-    >>> likeliest_mixture(probabilities, counts, iterations=1000, tolerance=1e-12).round(3).tolist()
+    >>> fit_mixture_weights(probabilities, counts, iterations=1000, tolerance=1e-12).round(3).tolist()
     [0.8, 0.2]
     """
     shares = None if counts is None else counts / counts.sum()
@@ -75,28 +75,28 @@ def likeliest_mixture(
     return weights
 
 
-#: EM is as good as done when an iteration gains less than this; it costs next to nothing.
+#: EM has converged when an iteration gains less than this; iterations cost next to nothing.
 _TOLERANCE, _ITERATIONS = 1e-13, 20_000
 
-#: Source phrases of at most so many words are what a tuning set is aligned with, if there is no text.
+#: Longest source phrases, in words, that a tuning set is aligned with if there is no text.
 _DICTIONARY = 3
 
 
 @dataclass(frozen=True)
 class Mixing(Options):
-    """How tables are mixed."""
+    """Options of mixing phrase tables."""
 
     weights: str = option(
         "perplexity", "shares of the tables: perplexity (on the tuning set), uniform, numbers (0.7,0.3) or a file"
     )
-    normalise: bool = option(False, "divide given shares by their sum; they are refused otherwise if it is not 1")
+    normalise: bool = option(False, "divide given shares by their sum; otherwise they must sum to 1")
     keep_components: bool = option(False, "keep each table's scores, so that the shares are weights that can be tuned")
     max_phrase_length: int = option(7, "longest phrase taken from the tuning set", minimum=1, maximum=255)
 
 
 @dataclass(frozen=True, eq=False)
 class TuningText:
-    """A tuning set in words, and what is known of its alignment: a file of links, or a text to align it with."""
+    """A tuning set in words, with a file of its word alignment, or a text to align it together with."""
 
     bitext: Bitext
     alignment: PathLike | None = None
@@ -114,9 +114,10 @@ def mix(
 ) -> Model:
     """Return a model with the mixture of the models' phrase tables.
 
-    All else (language models, orientations, settings) is that of `base`, the first of the models by default. Shares by
-    perplexity need a `tuning` set. Where neither links nor a text to align it with come with it, it is aligned together
-    with the short source phrases of all tables, each with its best translation: they teach the aligner the words.
+    Language models, orientations and settings are those of `base`, by default the first of the models. Shares by
+    perplexity need a `tuning` set. If it has neither a word alignment nor a text to align it with, it is aligned
+    together with the short source phrases of all tables, each with its best translation, from which the aligner learns
+    the words.
     """
     tables = tables_of(models)
     first = next(iter(models.values()))
@@ -124,7 +125,7 @@ def mix(
     _check_alike({**models, "base": base})
     name, own = _only_table("base", base)
     with runtime.stage("uniting the phrase tables"):
-        union = united(tables, reordering=own.to_pairs(base.source_vocab, base.target_vocab))
+        union = unite_tables(tables, reordering=own.to_pairs(base.source_vocab, base.target_vocab))
     if options.weights == "perplexity":
         if tuning is None:
             raise UsageError("shares by perplexity need a tuning set: a source and a reference")
@@ -138,7 +139,7 @@ def mix(
 
 
 def tables_of(models: Mapping[str, Model]) -> dict[str, PhrasePairs]:
-    """The phrase table of each model; it must have exactly one."""
+    """Return the phrase table of each model, which must have exactly one."""
     found = {}
     for name, model in models.items():
         _, table = _only_table(name, model)
@@ -192,7 +193,7 @@ def mixed_model(
     keep_components: bool = False,
     how: str = "",
 ) -> Model:
-    """Put a mixture into a model in place of its tables; `how` is for its history."""
+    """Replace the tables of a model by a mixture; `how` is for its history."""
     assert union.components is not None
     named = named_shares(name, union, shares)
     pairs = with_shares(union, shares) if keep_components else baked(union, shares)
@@ -211,7 +212,7 @@ def mixed_model(
 
 
 def given_shares(options: Mixing, table: str, union: PhrasePairs) -> NDArray[np.float64]:
-    """Shares that are not found but given: equal ones, numbers, or a file with a line for each share."""
+    """Return the shares that the options give: equal ones, numbers, or a file with a line for each share."""
     assert union.components is not None
     names = share_names(table, union.score_names, union.components.names)
     if options.weights == "uniform":
@@ -262,7 +263,7 @@ def perplexity_shares(union: PhrasePairs, pairs: PhrasePairs, *, runtime: Runtim
     """Return for each score the shares with which the mixture gives a tuning set's pairs the lowest cross-entropy.
 
     Pairs that no table has are left out: every mixture gives them probability 0. A table that has none of the pairs
-    is refused, because nothing can be said about its share.
+    is refused, because its share cannot be estimated.
     """
     assert union.components is not None
     assert pairs.counts is not None
@@ -282,7 +283,9 @@ def perplexity_shares(union: PhrasePairs, pairs: PhrasePairs, *, runtime: Runtim
     for s, score in enumerate(union.score_names):
         column = probabilities[:, :, s].T
         there = column.any(axis=0)
-        shares.append(likeliest_mixture(column[:, there], counts[there], iterations=_ITERATIONS, tolerance=_TOLERANCE))
+        shares.append(
+            fit_mixture_weights(column[:, there], counts[there], iterations=_ITERATIONS, tolerance=_TOLERANCE)
+        )
         entropy = -float(np.log2(shares[-1] @ column[:, there]) @ counts[there] / counts[there].sum())
         shown = ", ".join(f"{name} {share:.4f}" for name, share in zip(union.components.names, shares[-1], strict=True))
         runtime.note(f"{score}: {shown}; cross-entropy {entropy:.3f} bits of {int(counts[there].sum()):,} pairs")
@@ -292,23 +295,23 @@ def perplexity_shares(union: PhrasePairs, pairs: PhrasePairs, *, runtime: Runtim
 def _aligned(
     tuning: TuningText, tables: Mapping[str, PhrasePairs], aligner: Aligner, runtime: Runtime
 ) -> tuple[Links, Bitext]:
-    """The links of a tuning set's usable sentence pairs, and these."""
+    """Return the word alignment of the tuning set's usable sentence pairs, and these pairs."""
     cleaned = clean(tuning.bitext, runtime=runtime)
     if tuning.alignment is not None:
         return read_links(tuning.alignment, tuning.bitext).take(cleaned.rows), cleaned.bitext
     beside = [dictionary(table) for table in tables.values()] if tuning.beside is None else [tuning.beside]
-    return aligned_beside(cleaned.bitext, Bitext.concatenate(beside), aligner, runtime=runtime), cleaned.bitext
+    return align_beside(cleaned.bitext, Bitext.concatenate(beside), aligner, runtime=runtime), cleaned.bitext
 
 
-def aligned_beside(bitext: Bitext, beside: Bitext, aligner: Aligner, *, runtime: Runtime = Runtime()) -> Links:
-    """Return the links of a text that is aligned together with a larger one, from which the aligner learns words."""
+def align_beside(bitext: Bitext, beside: Bitext, aligner: Aligner, *, runtime: Runtime = Runtime()) -> Links:
+    """Align a text together with a larger one, from which the aligner learns the words."""
     whole = Bitext.concatenate([bitext, clean(beside).bitext])
     links = symmetrise(aligner.align(whole, runtime=runtime), runtime=runtime)
     return links.take(np.arange(len(bitext)))
 
 
 def dictionary(table: PhrasePairs) -> Bitext:
-    """Short source phrases of a table, each with its best translation, as a parallel text."""
+    """Return the short source phrases of a table, each with its best translation, as a parallel text."""
     short = np.flatnonzero(table.sources.lengths[table.source_ids] <= _DICTIONARY)
     score = table.scores[short, table.score_names.index("fwd") if "fwd" in table.score_names else 0]
     order = short[np.lexsort((-score, table.source_ids[short]))]

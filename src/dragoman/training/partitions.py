@@ -1,9 +1,9 @@
-"""Phrase pairs or rules of a text, in as much memory as there is.
+"""Counting and scoring of phrase pairs or rules in partitions, in as much memory as there is.
 
-Instances are extracted block by block and dealt out to partitions by their source sides, so that each partition has all
-there is to know of these. What target sides count in all partitions is found in a second exchange, by target side; then
-each partition is scored and pruned by itself. Where one partition takes all, nothing is exchanged or written. What is
-extracted, counted, asked and scored is said by `phrases.py` and `rules/model.py`.
+Instances are extracted block by block and partitioned by their source sides, so that a partition has all instances of
+a source side. A shuffle by target side then sums up the counts of target sides in all partitions; after that, each
+partition is scored and pruned by itself. If one partition holds everything, nothing is exchanged or written.
+`phrases.py` and `rules/model.py` define how each kind of pair is extracted, counted and scored.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from dragoman.core.corpus import Bitext
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.progress import ShareDone, ShareHere, within
-from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime, Work
 from dragoman.core.spill import BUCKETS, BucketsOf, Kept, Runs
 from dragoman.core.store import Arrays, let_go
 from dragoman.core.workspace import Workspace
 from dragoman.model.grammar import Grammar
 
-#: What the work on an answer takes, in bytes.
+#: Memory for the work on an answer, in bytes.
 _ANSWER = 64
 
 
@@ -93,39 +92,41 @@ class Exchange:
             self._answers.close()
 
 
-Text = TypeVar("Text")
+BlockText = TypeVar("BlockText")
 
 
 @dataclass(frozen=True)
-class Kind:
-    """What things of a kind are called, and what the work on them takes, in bytes."""
+class PairKind:
+    """Phrase pairs or rules: what messages call them, and the memory that the work on them takes, in bytes."""
 
     instances: str
     pair: str
     targets: str
-    #: What the work on an instance takes, and on a question about a target side.
+    #: Memory for the work on an instance, and on a question about a target side.
     instance_bytes: int
     question_bytes: int
-    #: Temporary files, for each word of either side.
+    #: Temporary files, per word of either side.
     temporary_bytes: int
-    #: About how many instances a word of either side gives.
+    #: Approximate number of instances per word of either side.
     instances_per_word: int
-    #: Words of both sides that instances are extracted from together, if there is memory for these.
+    #: Words of both sides that instances are extracted from together, if memory allows.
     words_at_once: int
+    #: Instances are numbered in the order of the text.
+    is_numbered: bool = False
 
     def check_disk(self, bitext: Bitext, workspace: Workspace) -> None:
-        """Refuse a text that will need more temporary space than there is."""
+        """Refuse a text that needs more temporary space than there is."""
         words = bitext.source.words + bitext.target.words
         if words * self.instances_per_word * self.instance_bytes > workspace.room():
             workspace.check_disk(words * self.temporary_bytes)
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
-    """The pairs of a text: as they are (`whole`), or in parts that wait on disk to be merged.
+class ScoredParts:
+    """The scored pairs of a text: all in memory (`whole`), or in parts on disk that are to be merged.
 
     Parts of a phrase table have their source phrases in order of first occurrence; `targets` are the distinct target
-    phrases of all. Phrases are known by the number of the instance that they occurred in first, of `instances`.
+    phrases of all parts. A phrase is identified by the number of its first instance, of `instances`.
     """
 
     whole: PhrasePairs | None
@@ -135,50 +136,51 @@ class Parts:
 
 
 @dataclass(frozen=True, eq=False)
-class Block(Generic[Text]):
-    """Some sentence pairs, as instances are extracted from them, and who is told the share done."""
+class SentenceBlock(Generic[BlockText]):
+    """Some sentence pairs to extract instances from, with a callback for progress."""
 
-    text: Text
+    text: BlockText
     share: ShareDone
 
 
-def instance_runs(
-    kind: Kind,
+def extract_instances(
+    kind: PairKind,
     bitext: Bitext,
-    extract: Work[Block[Text], Arrays],
-    part: Callable[[slice], Text],
+    extract: Work[SentenceBlock[BlockText], Arrays],
+    part: Callable[[slice], BlockText],
     buckets: BucketsOf,
     *,
-    numbered: bool = False,
     runtime: Runtime = Runtime(),
 ) -> Runs:
-    """Extract all instances block by block, to be dealt out to `buckets`.
+    """Extract all instances block by block, to be partitioned by `buckets`.
 
-    A block is what `part` makes of a range of sentence pairs, which `extract` numbers from 0. Instances can be
-    `numbered` as they are found.
+    A block is what `part` makes of a range of sentence pairs, which `extract` numbers from 0.
     """
     workspace, sentences = runtime.workspace, len(bitext)
-    order = "number" if numbered else "sentence"
+    order = "number" if kind.is_numbered else "sentence"
     runs = Runs(workspace, "instances", buckets, bytes_per_row=kind.instance_bytes, order=order)
     with runtime.stage(f"extracting {kind.instances}") as share:
         words = min(workspace.room() // (2 * kind.instance_bytes * kind.instances_per_word), kind.words_at_once)
         ranges = list(bitext.blocks(max(words // runtime.parts_at_once, 1)))
-        blocks = (Block(part(at), ShareHere(within(share, at.start / sentences, at.stop / sentences))) for at in ranges)
+        blocks = (
+            SentenceBlock(part(at), ShareHere(within(share, at.start / sentences, at.stop / sentences)))
+            for at in ranges
+        )
         for at, found in zip(ranges, runtime.map_parts(extract, blocks), strict=True):
             rows: dict[str, NDArray[Any]] = {**found}
             rows["sentence"] = rows["sentence"] + np.int32(at.start)
-            if numbered:
+            if kind.is_numbered:
                 rows["number"] = np.arange(runs.rows, runs.rows + len(rows["sentence"]))
             runs.add(rows)
             share(at.stop / sentences)
     if not runs.rows:
-        raise DataError(f"no {kind.pair} could be extracted", expected="a parallel text with some word links")
+        raise DataError(f"no {kind.pair} could be extracted", expected="a parallel text with some aligned words")
     return runs
 
 
 @dataclass(frozen=True, eq=False)
-class CountedPart:
-    """A partition that was counted, what all say of its target sides, and what was added up over all."""
+class CountedPartition:
+    """A partition after counting, with the counts of its target sides, and totals, over all partitions."""
 
     first: bool
     arrays: Arrays
@@ -186,41 +188,41 @@ class CountedPart:
     totals: NDArray[np.int64]
 
 
-class PartWork(ABC):
-    """What is done with a partition: it is counted, and when all are, scored. Workers get it with all that it has."""
+class PartitionWork(ABC):
+    """Work on a partition: counting, and after all partitions are counted, scoring. It is sent to workers whole."""
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[PairKind]
 
-    def __call__(self, part: Arrays | CountedPart, runtime: Runtime) -> Any:
-        """Of a partition how many rows it has, what was counted, and what it asks of others; then its final pairs."""
-        if not isinstance(part, CountedPart):
+    def __call__(self, part: Arrays | CountedPartition, runtime: Runtime) -> Any:
+        """Count a partition: return its number of rows, its counts and its questions. Or score it: return its pairs."""
+        if not isinstance(part, CountedPartition):
             return len(part["sentence"]), *self.count(part, alone=False, runtime=runtime)
         pairs = self.score(part.arrays, part.answers, part.totals, runtime=runtime.quiet(warns=part.first))
         return len(pairs), self.final(pairs, part)
 
     @abstractmethod
     def count(self, rows: Arrays, *, alone: bool, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
-        """What scoring needs, and what is asked of others; if the partition is `alone`, the answers to that.
+        """Return what scoring needs, and the questions to other partitions; if it is `alone`, the answers instead.
 
-        A question is a row that says what is known here of a target side; column `thing` has the side's number.
+        A question is a row with the counts of a target side in this partition; column `thing` has the side's number.
         """
 
     def totals(self, arrays: Arrays) -> NDArray[np.int64]:
-        """What is added up over all partitions, of what scoring needs of one."""
+        """Return the numbers of a partition that are summed up over all."""
         return np.zeros(1, np.int64)
 
     @property
     def counting_only(self) -> tuple[NDArray[Any], ...]:
-        """Arrays of which no more than a part is needed once all partitions are counted."""
+        """Arrays that are not needed, or only in part, after all partitions are counted."""
         return ()
 
     @abstractmethod
     def buckets(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> NDArray[np.integer]:
-        """Deal questions out, so that all about one target side come together."""
+        """Partition questions, so that all about one target side come together."""
 
     @abstractmethod
     def reply(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
-        """Answer each question; the target sides themselves are kept, if there are any in what is returned second."""
+        """Answer each question; return also the distinct target sides if the merge needs them, or nothing."""
 
     @abstractmethod
     def score(
@@ -228,13 +230,13 @@ class PartWork(ABC):
     ) -> PhrasePairs:
         """Score and prune the pairs of a partition."""
 
-    def final(self, pairs: PhrasePairs, part: CountedPart) -> Arrays:
-        """What the merge needs of a partition: by default a grammar of its own."""
+    def final(self, pairs: PhrasePairs, part: CountedPartition) -> Arrays:
+        """Return what the merge needs of a partition: by default a grammar of its own."""
         return Grammar.from_pairs(pairs).arrays()
 
 
-def scored_parts(work: PartWork, runs: Runs, *, runtime: Runtime = Runtime()) -> Parts:
-    """Count, score and prune instances; the result is in parts if it does not fit, or several are worked on at once."""
+def score_parts(work: PartitionWork, runs: Runs, *, runtime: Runtime = Runtime()) -> ScoredParts:
+    """Count, score and prune instances; the result is in parts if it does not fit or there are several workers."""
     partitions, kind = runs.partitions(runtime.parts_at_once), work.kind
     rows = next(partitions)
     if runtime.parts_at_once == 1 and len(rows["sentence"]) == runs.rows:
@@ -242,7 +244,7 @@ def scored_parts(work: PartWork, runs: Runs, *, runtime: Runtime = Runtime()) ->
         del rows
         whole = work.score(arrays, answers, work.totals(arrays), runtime=runtime)
         _check_left(len(whole), kind)
-        return Parts(whole, [], [], runs.rows)
+        return ScoredParts(whole, [], [], runs.rows)
 
     workspace, waiting, totals, done = runtime.workspace, list[Kept](), np.zeros(1, np.int64), 0
     exchange = Exchange(
@@ -267,9 +269,9 @@ def scored_parts(work: PartWork, runs: Runs, *, runtime: Runtime = Runtime()) ->
             targets.append(Kept(workspace, f"targets-{len(targets)}", found))
         return answers
 
-    def to_score() -> Iterator[CountedPart]:
+    def to_score() -> Iterator[CountedPartition]:
         for number, kept in enumerate(waiting):
-            yield CountedPart(number == 0, kept.load(), exchange.read(number), totals)
+            yield CountedPartition(number == 0, kept.load(), exchange.read(number), totals)
             kept.discard()
 
     with runtime.stage(f"counting {kind.targets}") as share:
@@ -282,28 +284,9 @@ def scored_parts(work: PartWork, runs: Runs, *, runtime: Runtime = Runtime()) ->
             share(len(parts) / len(waiting))
     exchange.close()
     _check_left(left, kind)
-    return Parts(None, parts, targets, runs.rows)
+    return ScoredParts(None, parts, targets, runs.rows)
 
 
-def _check_left(pairs: int, kind: Kind) -> None:
+def _check_left(pairs: int, kind: PairKind) -> None:
     if not pairs:
         raise UsageError(f"pruning left no {kind.pair}; prune less")
-
-
-_RAGGED = ("sources", "targets")
-_COLUMNS = ("source_ids", "target_ids", "joint", "backward_weights", "forward_weights")
-
-
-def counted_arrays(counted: Any) -> Arrays:
-    """The columns that counted phrase pairs and rules have in common, as arrays that can be kept."""
-    arrays: Arrays = {name: getattr(counted, name) for name in _COLUMNS}
-    for name in _RAGGED:
-        rows: Ragged[np.int32] = getattr(counted, name)
-        arrays |= {name: rows.values, f"{name}.offsets": rows.offsets}
-    return arrays
-
-
-def counted_columns(arrays: Arrays) -> dict[str, Any]:
-    """The same columns, of arrays that were kept."""
-    columns: dict[str, Any] = {name: arrays[name] for name in _COLUMNS}
-    return columns | {name: Ragged(arrays[name], arrays[f"{name}.offsets"]) for name in _RAGGED}  # type: ignore[arg-type]

@@ -1,14 +1,12 @@
-"""The phrase pairs of an aligned text, in as much memory as there is (`partitions.py`).
+"""The phrase pairs of an aligned text, in as much memory as there is (`partitions.py`); `merge.py` merges the parts.
 
-What target phrases count in all partitions is put together in `marginals.py`; parts are merged in `phrase_merge.py`.
-
-A phrase is known by a place in the text where it stands, and compared word by word.
+A phrase is identified by a place in the text where it occurs, and compared word by word.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,44 +21,35 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.spill import BUCKETS
 from dragoman.core.store import Arrays
 from dragoman.core.workspace import Workspace
-from dragoman.training import prune
-from dragoman.training.align.base import Method as Symmetrisation
+from dragoman.training.align.base import Symmetrisation
 from dragoman.training.extract import PhraseInstances, extract_spans, score_reordering
 from dragoman.training.lexical import check_links, lexical_tables
 from dragoman.training.partitions import (
-    Block,
-    CountedPart,
-    Kind,
-    Parts,
-    PartWork,
-    counted_arrays,
-    counted_columns,
-    instance_runs,
-    scored_parts,
+    CountedPartition,
+    PairKind,
+    PartitionWork,
+    ScoredParts,
+    SentenceBlock,
+    extract_instances,
+    score_parts,
 )
+from dragoman.training.prune import least_significance, negative_log_p, prune_pairs
 from dragoman.training.score import (
     ChosenLinks,
-    CountedPairs,
+    CountedPhrases,
     PairCounts,
+    PhraseSmoothing,
     WeightedText,
     check_smoothing,
-    count_histogram,
     count_pairs,
+    marginals,
+    pair_totals,
     score_pairs,
 )
 
 
-def own_marginals(counted: CountedPairs) -> Arrays:
-    """For each target phrase how often it occurs, and in how many pairs, as a partition knows it."""
-    number = len(counted.targets)
-    return {
-        "total": np.bincount(counted.target_ids, counted.joint, number).astype(np.int64),
-        "distinct": np.bincount(counted.target_ids, minlength=number),
-    }
-
-
-def questions_of(counted: CountedPairs, instances: Arrays) -> tuple[Arrays, NDArray[np.int64]]:
-    """What a partition says and asks of its target phrases, and the numbers of the first instances of its sources."""
+def phrase_questions(counted: CountedPhrases, instances: Arrays) -> tuple[Arrays, NDArray[np.int64]]:
+    """Return a partition's questions about its target phrases, and the first instance of each source phrase."""
     pair_of_instance, number = counted.pair_of_instance, instances["number"]
     sources = _first_of(counted.source_ids[pair_of_instance], len(counted.sources))
     some = _first_of(counted.target_ids[pair_of_instance], len(counted.targets))
@@ -69,16 +58,16 @@ def questions_of(counted: CountedPairs, instances: Arrays) -> tuple[Arrays, NDAr
         "sentence": instances["sentence"][some],
         "begin": instances["target_begin"][some],
         "length": instances["target_length"][some],
-        **own_marginals(counted),
+        **_target_marginals(counted),
         "first": number[some],
     }
     return questions, np.asarray(number[sources], np.int64)
 
 
-def put_together(corpus: Corpus, questions: dict[str, Any], *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
-    """What all partitions say of the phrase of each question, with the number of its first instance.
+def sum_marginals(corpus: Corpus, questions: dict[str, Any], *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
+    """Sum up the counts of the phrase of each question over all partitions, with the number of its first instance.
 
-    Returns also the distinct phrases, by their first instances.
+    Return also the distinct phrases, in order of their first instances.
     """
     text, spans = corpus.sentences, (questions["sentence"], questions["begin"], questions["length"])
     ids, words, offsets = kernels.number_spans(text.values, text.offsets, *spans, runtime.threads, None)
@@ -101,24 +90,28 @@ def span_buckets(
     *,
     runtime: Runtime = Runtime(),
 ) -> NDArray[np.uint16]:
-    """Deal phrases out by their words."""
+    """Partition phrases by their words."""
     text = corpus.sentences
     return kernels.span_buckets(text.values, text.offsets, sentence, begin, length, BUCKETS, runtime.threads)
 
 
 def _first_of(ids: NDArray[np.int32], size: int) -> NDArray[np.int64]:
-    """The first row of each id."""
+    """Return the first row of each id."""
     first = np.empty(size, np.int64)
-    first[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)  # of assignments to one place the last holds
+    first[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)  # the last assignment to a place holds
     return first
+
+
+def _target_marginals(counted: CountedPhrases) -> Arrays:
+    return {**marginals(counted.target_ids, counted.joint, len(counted.targets))}
 
 
 def _sums(ids: NDArray[np.int32], values: NDArray[Any], size: int) -> NDArray[np.int64]:
     return np.bincount(ids, values, size).astype(np.int64)
 
 
-#: Temporary files are those of phrases of up to seven words.
-PHRASES = Kind(
+#: Measured with phrases of up to seven words.
+PHRASE_KIND = PairKind(
     "phrases",
     "phrase pair",
     "target phrases",
@@ -127,6 +120,7 @@ PHRASES = Kind(
     temporary_bytes=300,
     instances_per_word=2,
     words_at_once=1 << 22,
+    is_numbered=True,
 )
 
 
@@ -134,25 +128,31 @@ PHRASES = Kind(
 class PhraseModel(Options):
     """From words to a phrase table."""
 
-    symmetrisation: Symmetrisation = option("grow-diag-final-and", "how the two alignment directions are combined")
+    symmetrisation: Symmetrisation = option(
+        "grow-diag-final-and", "how to combine the two directions of word alignment"
+    )
     max_phrase_length: int = option(7, "longest phrase, in words, on either side", minimum=1, maximum=255)
-    smoothing: Literal["none", "good-turing", "kneser-ney"] = option("none", "of the relative frequencies")
+    smoothing: PhraseSmoothing = option("none", "smoothing of the relative frequencies")
     reordering: bool = option(True, "train a lexicalised reordering model (msd-bidirectional-fe)")
     reordering_limit: int | None = option(
         None,
-        "longest jump between phrases that the model allows; by default 6, or 12 where more than 5 % of the jumps that"
-        " word links show are longer than 6; -1 is no limit",
+        "longest jump between phrases that the model allows; by default 6, or 12 if more than 5 % of the jumps in the"
+        " word alignment are longer than 6; -1 is no limit",
         minimum=-1,
         maximum=2**31 - 1,
     )
-    prune_limit: int = option(0, "keep so many targets a source phrase, best p(e|f) first; 0 keeps all", minimum=0)
-    prune_significance: str | None = option(None, "drop pairs whose -log p-value is below: a+e, a-e or a number")
-    prune_score: float = option(0.0, "drop pairs with p(e|f) below", minimum=0, maximum=1)
+    prune_limit: int = option(
+        0, "keep at most this many targets per source phrase, best p(e|f) first; 0 keeps all", minimum=0
+    )
+    prune_significance: str | None = option(
+        None, "drop pairs with a lower -log p-value (Fisher's exact test): a+e, a-e or a number"
+    )
+    prune_score: float = option(0.0, "drop pairs with a lower p(e|f)", minimum=0, maximum=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.prune_significance is not None:
-            prune.significance_threshold(self.prune_significance)
+            least_significance(self.prune_significance)
 
 
 def phrase_pairs(bitext: Bitext, links: Links, options: PhraseModel, *, runtime: Runtime = Runtime()) -> PhrasePairs:
@@ -164,13 +164,13 @@ def phrase_pairs(bitext: Bitext, links: Links, options: PhraseModel, *, runtime:
 
 def phrase_parts(
     bitext: Bitext, links: Links, options: PhraseModel, *, as_grammars: bool = False, runtime: Runtime = Runtime()
-) -> Parts:
-    """Do the same in the memory of a workspace; the result is in parts if it does not fit, or workers are elsewhere.
+) -> ScoredParts:
+    """Do the same in the memory of a workspace; the result is in parts if it does not fit or there are several workers.
 
-    Parts that are to become a grammar, not a table, are grammars themselves.
+    With `as_grammars`, parts are grammars, to be merged into a grammar instead of a phrase table.
     """
     check_smoothing(options.smoothing)
-    with runtime.stage("counting linked words") as share:
+    with runtime.stage("counting aligned words") as share:
         links = check_links(bitext, links)
         lexical = lexical_tables(bitext, links, within(share, 0, 0.5))
         text = WeightedText.of(bitext, links, lexical, runtime.workspace, within(share, 0.5, 1))
@@ -186,118 +186,97 @@ def phrase_parts(
         )
 
     extract = ExtractPhrases(options.max_phrase_length)
-    runs = instance_runs(PHRASES, bitext, extract, part, buckets, numbered=True, runtime=runtime)
-    return scored_parts(PhraseWork(text, options, as_grammars), runs, runtime=runtime)
+    runs = extract_instances(PHRASE_KIND, bitext, extract, part, buckets, runtime=runtime)
+    return score_parts(PhraseWork(text, options, as_grammars), runs, runtime=runtime)
 
 
-#: Where sentences begin on both sides, and their links: what words they have does not matter.
+#: Offsets of the sentences of both sides, and their word alignment: extraction does not look at words.
 BlockSpans = tuple[NDArray[np.int64], NDArray[np.int64], Links]
 
 
 @dataclass(frozen=True)
 class ExtractPhrases:
-    """Extracts the instances of some sentences."""
+    """Extraction of phrase pairs from a block of sentences."""
 
     max_length: int
 
-    def __call__(self, block: Block[BlockSpans], runtime: Runtime) -> Arrays:
-        """The columns of the instances."""
+    def __call__(self, block: SentenceBlock[BlockSpans], runtime: Runtime) -> Arrays:
+        """Return the columns of the instances."""
         found = extract_spans(*block.text, max_length=self.max_length, share=block.share, runtime=runtime)
         return dict(vars(found))
 
 
 @dataclass(frozen=True, eq=False)
-class PhraseWork(PartWork):
-    """What is done with a partition of phrases."""
+class PhraseWork(PartitionWork):
+    """Work on a partition of phrase pairs."""
 
-    kind: ClassVar[Kind] = PHRASES
+    kind: ClassVar[PairKind] = PHRASE_KIND
 
     text: WeightedText
     options: PhraseModel
     as_grammars: bool
 
     def count(self, rows: Arrays, *, alone: bool, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
-        """Count pairs, and score their reordering if that is wanted."""
+        """Count pairs, and score their reordering if the options say so."""
         columns: dict[str, Any] = {field.name: rows[field.name] for field in fields(PhraseInstances)}
         instances = PhraseInstances(**columns)
         counted = count_pairs(instances, self.text, runtime=runtime)
-        arrays = counted_arrays(counted)
+        arrays = counted.arrays()
         arrays |= {f"chosen.{name}": column for name, column in counted.chosen._asdict().items()}
         if self.options.reordering:
             with runtime.stage("scoring reordering"):
                 arrays["reordering"] = score_reordering(instances, counted.pair_of_instance, len(counted))
         if alone:
-            return arrays, own_marginals(counted)
-        questions, arrays["source_first"] = questions_of(counted, rows)
+            return arrays, _target_marginals(counted)
+        questions, arrays["source_first"] = phrase_questions(counted, rows)
         return arrays, questions
 
     def totals(self, arrays: Arrays) -> NDArray[np.int64]:
-        """How many pairs occur how often, and how many there are."""
+        """Return the counts of counts of the pairs, and their number."""
         joint: NDArray[Any] = arrays["joint"]
-        return np.append(count_histogram(joint), len(joint))
+        return pair_totals(joint)
 
     @property
     def counting_only(self) -> tuple[NDArray[Any], ...]:
-        """What is still asked for of the text is a part of it."""
+        """Word weights, and the word alignment: scoring looks at some of it only."""
         text = self.text
         return text.first_link, text.source_weights, text.target_weights, text.links.values, text.links.offsets
 
     def buckets(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> NDArray[np.integer]:
-        """Deal out by target phrase."""
+        """Partition questions by target phrase."""
         spans = questions["sentence"], questions["begin"], questions["length"]
         return span_buckets(self.text.bitext.target, *spans, runtime=runtime)
 
     def reply(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
-        """Put together what was said of each target phrase."""
-        return put_together(self.text.bitext.target, questions, runtime=runtime)
+        """Sum up the counts of each target phrase."""
+        return sum_marginals(self.text.bitext.target, questions, runtime=runtime)
 
     def score(
         self, arrays: Arrays, answers: Arrays, totals: NDArray[np.int64], *, runtime: Runtime = Runtime()
     ) -> PhrasePairs:
         """Score and prune the pairs of a partition."""
-        options, counted = self.options, _counted_again(arrays)
-        counts = _pair_counts(counted, answers, totals)
+        options, targets = self.options, dict[str, Any](answers)
+        chosen: dict[str, Any] = {name: arrays[f"chosen.{name}"] for name in ChosenLinks._fields}
+        counted = CountedPhrases.from_arrays(arrays, ChosenLinks(**chosen))
+        counts = PairCounts.of(counted.source_ids, counted.target_ids, counted.joint, targets, totals)
         pairs, rows = score_pairs(counted, counts, self.text, smoothing=options.smoothing, runtime=runtime)
         if options.reordering:
             pairs = replace(pairs, reordering={"lr": arrays["reordering"][rows]})  # type: ignore[dict-item]
-        if options.prune_score:
-            pairs = prune.minimum_score(pairs, "fwd", options.prune_score)
-        if options.prune_significance is not None:
-            threshold = prune.significance_threshold(options.prune_significance)
-            pairs = prune.significance(pairs, self.text.bitext, threshold, runtime=runtime)
-        if options.prune_limit:
-            pairs = prune.table_limit(pairs, options.prune_limit)
-        return pairs
 
-    def final(self, pairs: PhrasePairs, part: CountedPart) -> Arrays:
-        """What the merge needs of a partition."""
+        def log_p(rows: NDArray[np.intp]) -> NDArray[np.float64]:
+            return negative_log_p(pairs.take(rows), self.text.bitext, runtime=runtime)
+
+        return prune_pairs(pairs, options, len(self.text.bitext), log_p)
+
+    def final(self, pairs: PhrasePairs, part: CountedPartition) -> Arrays:
+        """Return what the merge needs of a partition."""
         if self.as_grammars:
             return super().final(pairs, part)
         return _final_arrays(pairs, part.arrays["source_first"], part.answers["first"])
 
 
-def _counted_again(arrays: Arrays) -> CountedPairs:
-    chosen: dict[str, Any] = {name: arrays[f"chosen.{name}"] for name in ChosenLinks._fields}
-    none = np.empty(0, np.int32)
-    return CountedPairs(**counted_columns(arrays), chosen=ChosenLinks(**chosen), pair_of_instance=none)
-
-
-def _pair_counts(counted: CountedPairs, answers: dict[str, Any], totals: NDArray[np.int64]) -> PairCounts:
-    """The counts of pairs, given what their targets count in all partitions."""
-    sources, targets, joint = counted.source_ids, counted.target_ids, counted.joint
-    return PairCounts(
-        joint,
-        np.bincount(sources, joint).astype(np.int64)[sources],
-        answers["total"][targets],
-        np.bincount(sources)[sources],
-        answers["distinct"][targets],
-        totals[:-1],
-        int(totals[-1]),
-    )
-
-
 def _final_arrays(pairs: PhrasePairs, source_first: NDArray[Any], target_first: NDArray[Any]) -> Arrays:
-    """What the merge needs of the pairs of a part: source phrases that have pairs, and the pairs."""
+    """Return what the merge needs of the pairs of a part: source phrases that have pairs, and the pairs."""
     assert pairs.alignments is not None and pairs.counts is not None  # noqa: PT018 - both are always made
     used, sizes = np.unique(pairs.source_ids, return_counts=True)
     sources = pairs.sources.take(used)

@@ -1,13 +1,13 @@
-"""The whole training of a phrase-based or hierarchical model: text in, model out. Each step is a room of its own."""
+"""Training of a phrase-based or hierarchical model, from text to model. Each stage is a module of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dragoman.core.checkpoint import stage_key
 from dragoman.core.corpus import Bitext, Corpus, Links
@@ -28,32 +28,42 @@ from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.parts import Settings
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.text.casing import Casing
 from dragoman.training.align.auto import FAR, TOO_MANY, USUAL, Auto, share_of_long_jumps
 from dragoman.training.align.base import Aligner, symmetrise
 from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
-from dragoman.training.merge import (
-    mapped_grammar,
-    mapped_table,
-    merged_grammar,
-    merged_table,
-    write_grammar,
-    write_table,
-)
-from dragoman.training.partitions import Parts
-from dragoman.training.phrases import PHRASES, PhraseModel, phrase_parts
-from dragoman.training.prepare import Cleaning, clean
-from dragoman.training.rules.extract import RULES
+from dragoman.training.merge import Index, Indexed, grammar_index, table_index
+from dragoman.training.partitions import ScoredParts
+from dragoman.training.phrases import PHRASE_KIND, PhraseModel, phrase_parts
+from dragoman.training.prepare import Cleaning, PreparedText, clean
+from dragoman.training.rules.extract import RULE_KIND
 from dragoman.training.rules.model import RuleModel, corpus_grammar, reordered_nonterminals, rule_parts
 
-#: Text is spelt in pieces of so many words.
+#: Text is converted to another vocabulary in pieces of this many words.
 _WORDS_AT_ONCE = 1 << 20
 
 
+@dataclass(frozen=True)
+class TrainRecipe:
+    """Options of each stage of training.
+
+    With a `rule_model` the model is hierarchical: its rules take the place of the phrase table, or stand beside its
+    phrases, which become a second grammar (`with_phrases`). `on_demand` keeps the aligned text in the model, and no
+    rules.
+    """
+
+    cleaning: Cleaning = Cleaning()
+    aligner: Aligner = Auto()
+    phrase_model: PhraseModel = PhraseModel()
+    rule_model: RuleModel | None = None
+    with_phrases: bool = False
+    on_demand: bool = False
+    kneser_ney: KneserNey = KneserNey()
+
+
 @dataclass(frozen=True, eq=False)
-class Trained:
-    """A model, and what it was made of: the sentence pairs that were used, and their word links."""
+class TrainingResult:
+    """A model, with the sentence pairs that it was trained on and their word alignment."""
 
     model: Model
     bitext: Bitext
@@ -61,39 +71,32 @@ class Trained:
 
 
 def train(
-    bitext: Bitext,
+    text: PreparedText,
+    recipe: TrainRecipe = TrainRecipe(),
     *,
-    cleaning: Cleaning = Cleaning(),
-    aligner: Aligner = Auto(),
-    phrase_model: PhraseModel = PhraseModel(),
-    rule_model: RuleModel | None = None,
-    with_phrases: bool = False,
-    on_demand: bool = False,
-    kneser_ney: KneserNey = KneserNey(),
     alignment: PathLike | None = None,
     lm_texts: Sequence[Corpus] = (),
     arpas: Sequence[PathLike] = (),
-    settings: Settings = Settings(),
-    casing: Casing | None = None,
     runtime: Runtime = Runtime(),
-) -> Trained:
+) -> TrainingResult:
     """Train a model from tokenised parallel text.
 
-    `alignment` is a file of links made elsewhere, one line for each line of `bitext`. The language model is estimated
-    from the target side and `lm_texts`; `arpas` are finished ones that take its place. `settings` and `casing` say how
-    the text was prepared. With a `rule_model` the model is hierarchical: its rules take the place of the phrase table,
-    or stand beside its phrases, which become a second grammar (`with_phrases`); `on_demand` keeps the aligned text in
-    the model, and no rules. A workspace with limited memory has what does not fit on disk, parts of the model too: it
-    must stay open until the model is saved. With a checkpoint, a training that was killed goes on with what it made.
-    Workers that are elsewhere align, extract, count and score phrases and rules, and count n-grams; all else is done
-    here.
+    `alignment` is a file of word alignments made elsewhere, one line for each sentence pair. The language model is
+    estimated from the target side and `lm_texts`; `arpas` are finished ones that take its place.
+
+    If the memory of the workspace is limited, what does not fit is on disk, parts of the model too: the workspace must
+    stay open until the model is saved. With a checkpoint, a training that was killed continues with what it made.
+    Remote workers align, extract, count and score phrases and rules, and count n-grams; all else is done here.
     """
+    cleaning, aligner, kneser_ney = recipe.cleaning, recipe.aligner, recipe.kneser_ney
+    phrase_model, rule_model, with_phrases = recipe.phrase_model, recipe.rule_model, recipe.with_phrases
+    bitext, settings = text.bitext, text.settings
     whole = bitext
-    # What can be wrong with files and disks comes to light before the work begins.
+    # Check files and disk space before the work begins.
     if rule_model is not None:
-        RULES.check_disk(bitext, runtime.workspace)
+        RULE_KIND.check_disk(bitext, runtime.workspace)
     if rule_model is None or with_phrases:
-        PHRASES.check_disk(bitext, runtime.workspace)
+        PHRASE_KIND.check_disk(bitext, runtime.workspace)
     finished = [LanguageModel.from_ngrams(read_arpa(path, runtime=runtime)) for path in arpas]
     links = None if alignment is None else read_links(alignment, bitext)
     cleaned = clean(bitext, cleaning, runtime=runtime)
@@ -105,14 +108,14 @@ def train(
     if rule_model is not None:
         used["rule_model"] = rule_model
         settings = replace(settings, span_limit=rule_model.max_span)
-        if on_demand:
+        if recipe.on_demand:
             grammars["tm"] = corpus_grammar(bitext, links, rule_model, runtime=runtime)
         else:
             grammars["tm"] = _rule_grammar(bitext, links, rule_model, runtime)
     if rule_model is None:
         settings = with_reordering_limit(settings, links, phrase_model, runtime=runtime)
         if alignment is None and aligner.name == Diagonal.name and share_of_long_jumps(links) > TOO_MANY:
-            runtime.note("the diagonal aligner is made for languages of similar word order: try the aligner hmm")
+            runtime.note("the diagonal aligner is for languages with similar word order: try the aligner hmm")
     if rule_model is None or with_phrases:
         used["phrase_model"] = phrase_model
         if rule_model is None:
@@ -120,9 +123,9 @@ def train(
         else:
             grammars["phrases"] = _phrase_grammar(bitext, links, phrase_model, runtime)
     if not finished:
-        with runtime.stage("putting the language model's text together"):
-            text = language_model_text([whole.target, *lm_texts])
-        finished = [estimate_model(text, kneser_ney, runtime=runtime)]
+        with runtime.stage("collecting the language model's text"):
+            lm_text = language_model_text([whole.target, *lm_texts])
+        finished = [estimate_model(lm_text, kneser_ney, runtime=runtime)]
     named = {"lm" if i == 0 else f"lm{i + 1}": model for i, model in enumerate(finished)}
     model = Model(
         source_vocab=bitext.source.vocab,
@@ -132,7 +135,7 @@ def train(
         language_models=named,
         weights=_untuned(tables, grammars, named),
         settings=settings,
-        casing=casing,
+        casing=text.casing,
         history={
             "sentence_pairs": len(bitext),
             "dropped_pairs": len(whole) - len(bitext),
@@ -146,17 +149,17 @@ def train(
             "language_model": {"name": "file"} if arpas else kneser_ney.to_dict(),
         },
     )
-    return Trained(model, bitext, links)
+    return TrainingResult(model, bitext, links)
 
 
 def _aligned(bitext: Bitext, aligner: Aligner, options: PhraseModel, runtime: Runtime) -> Links:
     """Align words in both directions, unless a training that was killed has done so."""
     key = stage_key(bitext, {"aligner": aligner.name, **aligner.to_dict(), "symmetrise": options.symmetrisation})
-    found = _made_before("links", key, "word alignment", runtime)
+    found = _made_before(_Stage("links", key, "word alignment"), runtime)
     if found is not None:
         return ragged_array(found, "links", "offsets", np.uint32, "links")
     directions = aligner.align(bitext, runtime=runtime)
-    with runtime.stage("putting both directions together"):
+    with runtime.stage("symmetrising the word alignment"):
         links = symmetrise(directions, options.symmetrisation, runtime=runtime)
         arrays: Arrays = {"links": links.values, "offsets": links.offsets}
         if runtime.checkpoint is None:
@@ -167,60 +170,53 @@ def _aligned(bitext: Bitext, aligner: Aligner, options: PhraseModel, runtime: Ru
 
 
 def _phrase_table(bitext: Bitext, links: Links, options: PhraseModel, runtime: Runtime) -> PhraseTable:
-    """Make the phrase table; one that does not fit into memory may have been made by a training that was killed."""
     key = stage_key(bitext, options.to_dict(), [links.values, links.offsets])
-    made = _made_before("table", key, "phrase table", runtime)
-    if made is not None:
-        return mapped_table(made)
-    found, workspace = phrase_parts(bitext, links, options, runtime=runtime), runtime.workspace
-    with runtime.stage("indexing the phrase table") as share:
-        if runtime.checkpoint is None or found.whole is not None:
-            return merged_table(found, workspace, share)
-        return mapped_table(
-            runtime.checkpoint.made("table", key, lambda folder: write_table(found, workspace, folder, share))
-        )
+    extract = partial(phrase_parts, bitext, links, options, runtime=runtime)
+    return _indexed(_Stage("table", key, "phrase table"), extract, table_index(), runtime)
 
 
 def _rule_grammar(bitext: Bitext, links: Links, options: RuleModel, runtime: Runtime) -> Grammar:
     counts = reordered_nonterminals(bitext, links, options, runtime=runtime)
     key = stage_key(bitext, options.to_dict(), [links.values, links.offsets])
-    return _grammar("rules", key, lambda: rule_parts(bitext, links, options, runtime=runtime), counts, runtime)
+    extract = partial(rule_parts, bitext, links, options, runtime=runtime)
+    return _indexed(_Stage("rules", key, "rules"), extract, grammar_index(counts), runtime)
 
 
 def _phrase_grammar(bitext: Bitext, links: Links, options: PhraseModel, runtime: Runtime) -> Grammar:
-    """Phrases as a grammar, which has no scores of reordering."""
+    """Make a grammar of phrases, which has no scores of reordering."""
     options = replace(options, reordering=False)
-
-    def make() -> Parts:
-        return phrase_parts(bitext, links, options, as_grammars=True, runtime=runtime)
-
     key = stage_key(bitext, options.to_dict(), [links.values, links.offsets])
-    return _grammar("phrases", key, make, None, runtime)
+    extract = partial(phrase_parts, bitext, links, options, as_grammars=True, runtime=runtime)
+    return _indexed(_Stage("phrases", key, "phrases"), extract, grammar_index(), runtime)
 
 
-def _grammar(
-    stage: str, key: str, make: Callable[[], Parts], hole_counts: NDArray[np.float64] | None, runtime: Runtime
-) -> Grammar:
-    """Make a grammar; one that does not fit into memory may have been made by a training that was killed."""
-    made = _made_before(stage, key, stage, runtime)
+class _Stage(NamedTuple):
+    """A stage whose result a checkpoint keeps: its name there, the key of its input, and what users call the result."""
+
+    name: str
+    key: str
+    result: str
+
+
+def _indexed(stage: _Stage, extract: Callable[[], ScoredParts], index: Index[Indexed], runtime: Runtime) -> Indexed:
+    """Extract and index pairs, unless a training that was killed did so and they did not fit into memory."""
+    made = _made_before(stage, runtime)
     if made is not None:
-        return mapped_grammar(made)
-    found, workspace = make(), runtime.workspace
-    with runtime.stage(f"indexing the {stage}") as share:
+        return index.from_arrays(made)
+    found, workspace = extract(), runtime.workspace
+    with runtime.stage(f"indexing the {stage.result}") as share:
         if runtime.checkpoint is None or found.whole is not None:
-            return merged_grammar(found, workspace, hole_counts, share)
-
-        def write(folder: Path) -> None:
-            write_grammar(found.parts, workspace, folder, hole_counts, share)
-
-        return mapped_grammar(runtime.checkpoint.made(stage, key, write))
+            return index.build(found, workspace, share)
+        return index.from_arrays(
+            runtime.checkpoint.made(stage.name, stage.key, lambda folder: index.write(found, workspace, folder, share))
+        )
 
 
-def _made_before(stage: str, key: str, what: str, runtime: Runtime) -> Arrays | None:
-    """What a training that was killed has made."""
-    made = None if runtime.checkpoint is None else runtime.checkpoint.found(stage, key, runtime.progress)
+def _made_before(stage: _Stage, runtime: Runtime) -> Arrays | None:
+    """Return what a training that was killed has made."""
+    made = None if runtime.checkpoint is None else runtime.checkpoint.found(stage.name, stage.key, runtime.progress)
     if made is not None:
-        runtime.note(f"going on with the {what} of a training that was killed")
+        runtime.note(f"going on with the {stage.result} of a training that was killed")
     return made
 
 
@@ -238,7 +234,7 @@ def _untuned(
 def with_reordering_limit(
     settings: Settings, links: Links, options: PhraseModel, *, runtime: Runtime = Runtime()
 ) -> Settings:
-    """The settings with the limit that was asked for, or with one that suits the word order that links show."""
+    """Set the reordering limit: as the options say, or by the word order that the word alignment shows."""
     if options.reordering_limit is not None:
         return replace(settings, reordering_limit=options.reordering_limit)
     share = share_of_long_jumps(links)
@@ -252,7 +248,7 @@ def with_reordering_limit(
 
 
 def language_model_text(parts: Sequence[Corpus]) -> Corpus:
-    """Put texts together, without empty lines and without lines that hold marks of sentence ends as words."""
+    """Concatenate texts, without empty lines and without lines that contain sentence markers as words."""
     vocab, rows = parts[0].vocab, []
     for part in parts:
         words, offsets = part.sentences.values, part.sentences.offsets

@@ -1,4 +1,4 @@
-"""Prepare parallel text for training: read, drop bad pairs, tokenise, lower-case, learn how words are written."""
+"""Prepare parallel text for training: read, drop bad pairs, tokenise, lower-case, learn the case of words."""
 
 from __future__ import annotations
 
@@ -25,43 +25,47 @@ from dragoman.text.segment import SEGMENTERS, Segmentation, is_installed, tool_f
 from dragoman.text.tokenise import CHUNK_LINES, Tokeniser, tokenised_blocks
 from dragoman.text.words import Units, unspaced_language
 
-#: Words of a tokenised text that are spelt together.
+#: Words of a tokenised text that are decoded together.
 _WORDS_AT_ONCE = 1 << 20
 
-#: Lines that are looked at to find out whether there are spaces between words.
+#: Lines that show whether there are spaces between words.
 _SAMPLE = 500
 
 ChosenSegmenter = Literal["auto", "none", "characters", "mecab", "jieba", "pythainlp"]
 _SEGMENTER_HELP = (
-    "what cuts raw {} text without spaces between words; by default the tool for its language if it is installed, or"
-    " characters"
+    "segmenter of raw {} text without spaces between words; by default the tool for its language if it is installed,"
+    " or characters"
 )
 
 
 @dataclass(frozen=True)
 class Preparation(Options):
-    """From raw text to words."""
+    """Options of tokenising and lower-casing raw text."""
 
-    tokenised: bool = option(False, "the text is tokenised already: take its words as they are")
-    lowercase: bool = option(True, "lower-case the text (tokenised text is left as it is)")
-    recase: bool = option(True, "learn how words are written, so that translations of a lower-cased model can be")
+    tokenised: bool = option(False, "the text is tokenised already: split it at spaces only")
+    lowercase: bool = option(True, "lower-case the text (tokenised text is not changed)")
+    recase: bool = option(True, "train a recaser, so that lower-cased models produce cased output")
     normalise_punctuation: bool = option(
-        True, "of raw text, make apostrophes, quotation marks, dashes and spaces uniform, so that each is one word"
+        True, "make apostrophes, quotation marks, dashes and spaces of raw text uniform"
     )
     source_segmenter: ChosenSegmenter = option("auto", _SEGMENTER_HELP.format("source"))
     target_segmenter: ChosenSegmenter = option("auto", _SEGMENTER_HELP.format("target"))
     unicode: Literal["NFC", "as-is"] = option("NFC", "compose letters with their accents, or leave text as it is")
     units: Units = option(
-        "words", "what the model's words are: words, or the characters of the text as it is (▁ stands for a space)"
+        "words", "units of the model: words, or the characters of the raw text (▁ stands for a space)"
     )
-    boundaries: bool = option(False, "of text in characters, mark the beginning and the end of each line too")
-    source_language: str | None = option(None, "language code of the source, for the tokeniser; by default the ending")
-    target_language: str | None = option(None, "language code of the target, for the tokeniser; by default the ending")
+    boundaries: bool = option(False, "add boundary symbols to character sequences")
+    source_language: str | None = option(
+        None, "language code of the source, for the tokeniser; by default the file's ending"
+    )
+    target_language: str | None = option(
+        None, "language code of the target, for the tokeniser; by default the file's ending"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.boundaries and self.units != "characters":
-            raise UsageError("boundaries are marked in text in characters only; expected units of characters too")
+            raise UsageError("boundaries are for models of characters only; expected units of characters too")
         if (self.tokenised or self.units == "characters") and {self.source_segmenter, self.target_segmenter} - {
             "auto",
             "none",
@@ -71,11 +75,11 @@ class Preparation(Options):
             )
 
 
-class Prepared(NamedTuple):
-    """A parallel text in words, and what a translator must do to its input and output."""
+class PreparedText(NamedTuple):
+    """A parallel text in words, with what a translator must do to its input and output."""
 
     bitext: Bitext
-    settings: Settings
+    settings: Settings = Settings()
     casing: Casing | None = None
 
 
@@ -86,15 +90,15 @@ def prepare(
     *,
     first: int | None = None,
     runtime: Runtime = Runtime(),
-) -> Prepared:
-    """Read, tokenise and lower-case a parallel text, and learn how its target words are written.
+) -> PreparedText:
+    """Read, tokenise and lower-case a parallel text, and learn the case of its target words.
 
-    Of raw text, only so many of the `first` lines are taken. Text is worked on block by block and kept as numbers of
-    words, which are mapped from the folder of the workspace if its memory is small for them.
+    `first` limits raw text to its first lines. Text is read block by block and kept as ids of words, which are mapped
+    from files of the workspace if its memory does not suffice.
     """
     if options.units == "characters":
         settings = Settings(unicode=options.unicode, units="characters", boundaries=options.boundaries)
-        return Prepared(_in_characters(source, target, settings, first, runtime), settings)
+        return PreparedText(_in_characters(source, target, settings, first, runtime), settings)
     if options.tokenised:
         with runtime.stage("reading") as share:
             bitext = Bitext.read(source, target, workspace=runtime.workspace, share=share)
@@ -105,7 +109,7 @@ def prepare(
                 _composed(corpus, path, runtime) for corpus, path in ((bitext.source, source), (bitext.target, target))
             ]
             bitext = Bitext(*sides)
-        return Prepared(bitext, Settings(unicode=options.unicode))
+        return PreparedText(bitext, Settings(unicode=options.unicode))
     learner = CasingLearner() if options.lowercase and options.recase else None
     settings = Settings(
         tokenise=True,
@@ -125,11 +129,11 @@ def prepare(
             settings = replace(settings, target_language=language, target_segmenter=segmenter)
             sides.append(text.corpus(language, settings.preparation().target_tokeniser(), learner))
     _check_lengths(sides, source, target)
-    return Prepared(Bitext(*sides), settings, None if learner is None else learner.learnt())
+    return PreparedText(Bitext(*sides), settings, None if learner is None else learner.learnt())
 
 
 def read_target(path: PathLike, settings: Settings, *, runtime: Runtime = Runtime()) -> Corpus:
-    """Read more text of the target language, prepared as that of the parallel text was."""
+    """Read more text of the target language, prepared like the parallel text."""
     if settings.units == "characters":
         return _of_characters(path, settings.preparation().target, None, runtime)
     if not settings.tokenise:
@@ -140,12 +144,12 @@ def read_target(path: PathLike, settings: Settings, *, runtime: Runtime = Runtim
 
 
 class _Reading:
-    """One side of a raw text, on its way through tokenising and numbering, a block of lines at a time."""
+    """Reader of one side of a raw text: tokenises and numbers its words, a block of lines at a time."""
 
     def __init__(self, path: PathLike, settings: Settings, *, first: int | None = None, runtime: Runtime = Runtime()):
         self._path, self._settings, self._first, self._runtime = path, settings, first, runtime
         self._composed, self._share = 0, 0.0
-        # A text may come through a pipe: what was read to look at is kept, and nothing is read twice.
+        # A text may come through a pipe: the sample is kept, and nothing is read twice.
         self._blocks = self._read()
         self._ahead = list(itertools.islice(self._blocks, 1))
 
@@ -155,7 +159,7 @@ class _Reading:
         return self._ahead[0][:_SAMPLE] if self._ahead else []
 
     def corpus(self, language: str, tokeniser: Tokeniser, learner: CasingLearner | None = None) -> Corpus:
-        """Tokenise it; `learner` looks at the words before they are lower-cased."""
+        """Tokenise the text; `learner` sees the words before they are lower-cased."""
         builder = CorpusBuilder(workspace=self._runtime.workspace)
         cased, blocks = replace(tokeniser, lowercase=False), itertools.chain(self._ahead, self._blocks)
         with self._runtime.stage(f"tokenising {self._path}") as share:
@@ -185,7 +189,7 @@ class _Reading:
 def _in_characters(
     source: PathLike, target: PathLike, settings: Settings, first: int | None, runtime: Runtime
 ) -> Bitext:
-    """Both sides of a text in characters, neither tokenised nor lower-cased: case and spelling are to be learnt."""
+    """Read both sides of a text in characters, neither tokenised nor lower-cased: a model learns case and spelling."""
     text = settings.preparation()
     sides = [
         _of_characters(path, prepared, first, runtime)
@@ -216,7 +220,7 @@ def _check_lengths(sides: Sequence[Corpus], source: PathLike, target: PathLike) 
 
 
 def _compose(lines: list[str]) -> int:
-    """Bring lines into Unicode's composed normal form, where they stand; returns for how many that was needed."""
+    """Convert lines to Unicode's NFC in place; return how many changed."""
     odd = [i for i, line in enumerate(lines) if not unicodedata.is_normalized("NFC", line)]
     for i in odd:
         lines[i] = unicodedata.normalize("NFC", lines[i])
@@ -225,11 +229,11 @@ def _compose(lines: list[str]) -> int:
 
 def _note_composed(lines: int, path: PathLike, runtime: Runtime) -> None:
     if lines:
-        runtime.note(f"{path}: letters of {lines:,} lines were composed (Unicode's NFC)")
+        runtime.note(f"{path}: {lines:,} lines were converted to Unicode's NFC (composed letters)")
 
 
 def _composed(corpus: Corpus, path: PathLike, runtime: Runtime) -> Corpus:
-    """The same for a text in words; only a vocabulary with other forms costs more than a look at it."""
+    """Convert a text in words to NFC; it is decoded only if its vocabulary has other forms."""
     vocab = corpus.vocab
     words = vocab.decode(np.arange(len(vocab), dtype=np.int32), np.arange(len(vocab) + 1)).decode()
     if unicodedata.is_normalized("NFC", words):
@@ -248,7 +252,7 @@ def _composed(corpus: Corpus, path: PathLike, runtime: Runtime) -> Corpus:
 def _language_and_segmenter(
     sample: Sequence[str], path: PathLike, side: str, options: Preparation, runtime: Runtime
 ) -> tuple[str, Segmentation]:
-    """The language of one side of a raw text, and what cuts it into words if there are no spaces between them."""
+    """Return the language of one side of a raw text, and its segmenter if there are no spaces between words."""
     script = unspaced_language(sample)
     chosen: ChosenSegmenter = getattr(options, f"{side}_segmenter")
     language: str | None = getattr(options, f"{side}_language") or _ending(path) or script
@@ -259,21 +263,21 @@ def _language_and_segmenter(
         chosen = "characters" if tool is None or not is_installed(tool) else tool
         other = "" if tool in (None, chosen) else f" (by {tool} after pip install 'dragoman[{SEGMENTERS[tool].extra}]')"
         runtime.note(
-            f"{path}: there are no spaces between words, so the text is segmented by {chosen}{other}; the option"
-            f" {side}-segmenter says otherwise"
+            f"{path}: there are no spaces between words, so the text is segmented by {chosen}{other}; to change this,"
+            f" use the option {side}-segmenter"
         )
     if language is None and chosen not in ("auto", "none"):
         language = DEFAULT_LANGUAGE
     if language is None:
         runtime.warn(
-            f"{path}: the name does not end in a language code such as .fr, so the text is tokenised as English; the"
-            " options source-language and target-language say otherwise"
+            f"{path}: the name does not end in a language code such as .fr, so the text is tokenised as English; to"
+            " change this, use the options source-language and target-language"
         )
     return language or DEFAULT_LANGUAGE, "none" if chosen == "auto" else chosen
 
 
 def _ending(path: PathLike) -> str | None:
-    """The language code that a file's name ends in."""
+    """Return the language code that a file's name ends in."""
     endings = [ending.lstrip(".") for ending in Path(path).suffixes if ending not in (".gz", ".bz2", ".xz", ".zst")]
     return endings[-1] if endings and len(endings[-1]) == 2 and endings[-1].isalpha() else None
 
@@ -284,32 +288,32 @@ def _warn_of_long_words(corpus: Corpus, path: PathLike, runtime: Runtime) -> Non
         runtime.warn(f"{path}: has no spaces between words; expected raw text, which is segmented, or words")
 
 
-#: Words that mean something else in our files and models than themselves.
+#: Words with a special meaning in files and models.
 RESERVED = ("|||", *SPECIAL)
 
 
 @dataclass(frozen=True)
 class Cleaning(Options):
-    """Which sentence pairs are fit for training; the defaults are those of Moses' `clean-corpus-n`."""
+    """Limits of sentence pairs for training; the defaults are those of Moses' `clean-corpus-n`."""
 
     # A word alignment link has 16 bits for each position.
-    max_length: int = option(80, "most words on either side", minimum=1, maximum=65535)
-    max_ratio: float = option(9.0, "most that one side may be longer than the other", minimum=1)
+    max_length: int = option(80, "maximum number of words on either side", minimum=1, maximum=65535)
+    max_ratio: float = option(9.0, "maximum ratio of the lengths of both sides", minimum=1)
 
 
 @dataclass(frozen=True, eq=False)
-class Cleaned:
-    """The pairs that are fit: the bitext of them, their rows in the old one, and how many were dropped why."""
+class CleaningResult:
+    """The sentence pairs that are kept, their rows in the original bitext, and the number dropped for each reason."""
 
     bitext: Bitext
     rows: NDArray[np.intp]
     dropped: Mapping[str, int]
 
 
-def clean(bitext: Bitext, options: Cleaning | None = None, *, runtime: Runtime = Runtime()) -> Cleaned:
+def clean(bitext: Bitext, options: Cleaning | None = None, *, runtime: Runtime = Runtime()) -> CleaningResult:
     """Drop pairs with an empty or long side, with sides of very different lengths, or with reserved words.
 
-    A pair counts for the first of these reasons that holds. If anything is dropped, one warning says how much and why.
+    A pair counts for the first reason that holds. If anything is dropped, one warning says how much and why.
 
     >>> source, target = Corpus.from_lines(["a b", "c", "d"]), Corpus.from_lines(["A", "C", "D"])
     >>> clean(Bitext(source, target)).rows.tolist()
@@ -337,7 +341,7 @@ def clean(bitext: Bitext, options: Cleaning | None = None, *, runtime: Runtime =
         )
     if why:
         runtime.warn(f"skipped {len(bitext) - len(rows):,} of {len(bitext):,} pairs: {why}")
-    return Cleaned(bitext.take(rows) if why else bitext, rows, dropped)
+    return CleaningResult(bitext.take(rows) if why else bitext, rows, dropped)
 
 
 def _has_reserved(corpus: Corpus) -> NDArray[np.bool_]:

@@ -1,8 +1,10 @@
-"""Smaller phrase tables: the best targets of each source, a least score, and significance of co-occurrence."""
+"""Pruning of phrase tables and grammars: by score, by significance of co-occurrence, and to the best of each source."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,63 +22,71 @@ from dragoman.core.vocab import UNK, Vocab
 _EPSILON = 1e-6
 
 
+class PruneOptions(Protocol):
+    """Options of phrase tables and grammars that say which pairs are dropped."""
+
+    @property
+    def prune_limit(self) -> int:
+        """Largest number of pairs of a source; 0 is no limit."""
+
+    @property
+    def prune_score(self) -> float:
+        """Least p(e|f)."""
+
+    @property
+    def prune_significance(self) -> str | None:
+        """Least -log p of Fisher's exact test, as `least_significance` reads it."""
+
+
+def prune_pairs(
+    pairs: PhrasePairs,
+    options: PruneOptions,
+    sentence_pairs: int,
+    log_p: Callable[[NDArray[np.intp]], NDArray[np.float64]],
+) -> PhrasePairs:
+    """Drop pairs with a low p(e|f), then those that are not significant, then all but the best of each source.
+
+    A pair is significant if it co-occurs more often than by chance (Johnson, Martin, Foster & Kuhn 2007): `log_p`
+    returns -log p of the given pairs in a text of `sentence_pairs`, and is called only if pairs are tested.
+    """
+    rows = np.arange(len(pairs))
+    if options.prune_score:
+        rows = np.flatnonzero(_forward(pairs) >= options.prune_score)
+    if options.prune_significance is not None:
+        rows = rows[log_p(rows) >= least_significance(options.prune_significance, sentence_pairs)]
+    pairs = pairs.take(rows) if len(rows) < len(pairs) else pairs
+    return table_limit(pairs, options.prune_limit) if options.prune_limit else pairs
+
+
 def table_limit(pairs: PhrasePairs, limit: int) -> PhrasePairs:
-    """Keep the `limit` best pairs of each source phrase by p(e|f), the earlier of equals; their order stays."""
-    if limit < 1:
-        raise UsageError(f"the table limit is {limit}; expected at least 1")
-    ranked = np.lexsort((-_column(pairs, "fwd"), pairs.source_ids))
+    """Keep the `limit` best pairs of each source by p(e|f), the earlier of equal ones; their order stays."""
+    ranked = np.lexsort((-_forward(pairs), pairs.source_ids))
     sources = pairs.source_ids[ranked]
     rank = np.arange(len(pairs)) - np.searchsorted(sources, sources)
     return pairs.take(np.sort(ranked[rank < limit]))
 
 
-def minimum_score(pairs: PhrasePairs, name: str, threshold: float) -> PhrasePairs:
-    """Keep the pairs whose score of that name is at least `threshold`."""
-    return pairs.take(np.flatnonzero(_column(pairs, name) >= threshold))
+def least_significance(threshold: str, sentence_pairs: int = 1) -> float:
+    """Return the least -log p that a threshold stands for in a text of that many sentence pairs.
 
-
-def significance(
-    pairs: PhrasePairs, bitext: Bitext, threshold: str | float = "a+e", *, runtime: Runtime = Runtime()
-) -> PhrasePairs:
-    """Keep the pairs that meet more often than chance would have it (Johnson, Martin, Foster & Kuhn 2007).
-
-    A pair stays if -log p of Fisher's exact test reaches `threshold`: a number; "a+e", just above the log N of pairs
-    that occur once, each side once; or "a-e", just below it, so that those stay.
+    A threshold is a number; "a+e", just above the log N of pairs that occur once, each side once; or "a-e", just below
+    it, so that those stay.
     """
-    least = least_significance(threshold, len(bitext))
-    return pairs.take(np.flatnonzero(negative_log_p(pairs, bitext, runtime=runtime) >= least))
-
-
-def least_significance(threshold: str | float, sentence_pairs: int) -> float:
-    """Return the least -log p that a threshold stands for in a text of so many sentence pairs."""
     alpha = math.log(max(sentence_pairs, 1))
     named = {"a+e": alpha + _EPSILON, "a-e": alpha - _EPSILON}
-    if isinstance(threshold, str) and threshold not in named:
-        raise UsageError(f"the significance threshold is '{threshold}'; expected a+e, a-e or a number")
-    least = named[threshold] if isinstance(threshold, str) else float(threshold)
+    try:
+        least = named[threshold] if threshold in named else float(threshold)
+    except ValueError:
+        least = math.nan
     if math.isnan(least):
-        raise UsageError("the significance threshold is not a number; expected a+e, a-e or a number")
+        raise UsageError(f"prune_significance is '{threshold}'; expected a+e, a-e or a number")
     return least
 
 
-def significance_threshold(text: str) -> str | float:
-    """Return the threshold that an option gives as text."""
-    if text in ("a+e", "a-e"):
-        return text
-    try:
-        threshold = float(text)
-    except ValueError:
-        threshold = math.nan
-    if math.isnan(threshold):
-        raise UsageError(f"prune_significance is '{text}'; expected a+e, a-e or a number")
-    return threshold
-
-
 def negative_log_p(pairs: PhrasePairs, bitext: Bitext, *, runtime: Runtime = Runtime()) -> NDArray[np.float64]:
-    """For each pair -log p that its phrases would share as many sentence pairs by chance (one-sided Fisher exact test).
+    """Return -log p of each pair: that its phrases co-occur as often by chance (one-sided Fisher exact test).
 
-    Counted are the sentence pairs of `bitext` whose source holds the source phrase, whose target holds the target
-    phrase, and both.
+    Counted are the sentence pairs of `bitext` that contain the source phrase, the target phrase, and both.
     """
     with runtime.stage("finding source phrases") as share:
         source = _occurrences(pairs.sources, pairs.source_vocab, bitext.source, share, runtime)
@@ -107,7 +117,7 @@ def negative_log_p(pairs: PhrasePairs, bitext: Bitext, *, runtime: Runtime = Run
 def _occurrences(
     phrases: Ragged[np.int32], vocab: Vocab, corpus: Corpus, share: ShareDone, runtime: Runtime
 ) -> Ragged[np.int32]:
-    """The sentences that hold each phrase."""
+    """Return the sentences that contain each phrase."""
     words = phrases.values
     if vocab is not corpus.vocab:
         ids = vocab.map_to(corpus.vocab)
@@ -119,7 +129,6 @@ def _occurrences(
     )
 
 
-def _column(pairs: PhrasePairs, name: str) -> NDArray[np.float32]:
-    if name not in pairs.score_names:
-        raise UsageError(f"the phrase table has no score '{name}'; there are {', '.join(pairs.score_names)}")
-    return pairs.scores[:, pairs.score_names.index(name)]
+def _forward(pairs: PhrasePairs) -> NDArray[np.float32]:
+    """Return p(e|f) of each pair."""
+    return pairs.scores[:, pairs.score_names.index("fwd")]

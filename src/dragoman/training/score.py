@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.corpus import Bitext, Corpus, Links, aligned_rows, links_before
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
+from dragoman.core.phrases import PhrasePairs
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.spill import mapped_arrays
 from dragoman.core.workspace import Workspace
+from dragoman.model.counted_pairs import CountedPairs, InstanceGroups, NumberedSides
 from dragoman.training.extract import PhraseInstances, Spans
 from dragoman.training.lexical import LexicalTables, check_links, word_weights
 
@@ -30,11 +31,10 @@ _LOWEST_DISCOUNT = 0.01
 
 @dataclass(frozen=True, eq=False)
 class PairCounts:
-    """For each phrase pair how often it, its source and its target were extracted, and the number of distinct pairs
-    with that source and with that target.
+    """Counts of phrase pairs, their sources and targets, and of the distinct pairs of each source and target.
 
-    `histogram` has how many pairs occurred 0, 1, 2, .. times, and `total` the number of all: of these pairs or, if they
-    are some of the pairs of a text, of all pairs of it.
+    `histogram` has the number of pairs that occurred 0, 1, 2, .. times, and `total` the number of pairs: of these or,
+    if they are some of the pairs of a text, of all.
     """
 
     joint: NDArray[np.int64]
@@ -46,30 +46,49 @@ class PairCounts:
     total: int
 
     @classmethod
-    def of(cls, source_ids: NDArray[np.int32], target_ids: NDArray[np.int32], joint: NDArray[np.int64]) -> PairCounts:
-        """Sum up the marginals of distinct pairs."""
+    def of(
+        cls,
+        source_ids: NDArray[np.int32],
+        target_ids: NDArray[np.int32],
+        joint: NDArray[np.int64],
+        targets: Mapping[str, NDArray[np.int64]] | None = None,
+        totals: NDArray[np.int64] | None = None,
+    ) -> PairCounts:
+        """Sum up the marginals of distinct pairs.
+
+        If they are only some of the pairs of a text, `targets` are the `marginals` of target phrases in the whole text,
+        and `totals` the sum of the `pair_totals` of its parts.
+        """
+        source = marginals(source_ids, joint)
+        target = marginals(target_ids, joint) if targets is None else targets
+        totals = pair_totals(joint) if totals is None else totals
         return cls(
             joint,
-            np.bincount(source_ids, joint).astype(np.int64)[source_ids],
-            np.bincount(target_ids, joint).astype(np.int64)[target_ids],
-            np.bincount(source_ids)[source_ids],
-            np.bincount(target_ids)[target_ids],
-            count_histogram(joint),
-            len(joint),
+            source["total"][source_ids],
+            target["total"][target_ids],
+            source["distinct"][source_ids],
+            target["distinct"][target_ids],
+            totals[:-1],
+            int(totals[-1]),
         )
 
     def __len__(self) -> int:
         return len(self.joint)
 
 
-def count_histogram(joint: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many pairs occurred c times, for the counts c that smoothing asks for."""
+def marginals(ids: NDArray[np.int32], joint: NDArray[np.int64], size: int = 0) -> dict[str, NDArray[np.int64]]:
+    """Count each phrase of one side: its occurrences (`total`) and the distinct pairs that have it (`distinct`)."""
+    return {"total": np.bincount(ids, joint, size).astype(np.int64), "distinct": np.bincount(ids, minlength=size)}
+
+
+def pair_totals(joint: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many pairs occurred c times, for the counts c that smoothing needs, and the number of all pairs."""
     few = joint[joint <= _HIGHEST_DISCOUNTED + 1]
-    return np.bincount(few, minlength=_HIGHEST_DISCOUNTED + 2)
+    return np.append(np.bincount(few, minlength=_HIGHEST_DISCOUNTED + 2), len(joint))
 
 
 def relative_frequency(counts: PairCounts, *, runtime: Runtime = Runtime()) -> Probabilities:
-    """p(f|e) and p(e|f) as they were counted."""
+    """Return p(f|e) and p(e|f) without smoothing."""
     return counts.joint / counts.target, counts.joint / counts.source
 
 
@@ -106,7 +125,7 @@ def kneser_ney(counts: PairCounts, *, runtime: Runtime = Runtime()) -> Probabili
     c = np.arange(1, 4)
     discounts = np.minimum(c - (c + 1) * y * n[c + 1] / n[c], c - 0.1)
     if np.any(discounts <= 0):
-        runtime.warn("Kneser-Ney smoothing needs counts of counts that fall; probabilities are unsmoothed")
+        runtime.warn("Kneser-Ney smoothing needs decreasing counts of counts; probabilities are unsmoothed")
         return relative_frequency(counts)
     d = discounts[np.minimum(counts.joint, 3) - 1]
     given_back = d * counts.distinct_source * counts.distinct_target / counts.total
@@ -121,19 +140,19 @@ SMOOTHINGS: dict[str, Callable[..., Probabilities]] = {
 }
 
 
-Smoothing = Literal["none", "good-turing", "kneser-ney"]
+PhraseSmoothing = Literal["none", "good-turing", "kneser-ney"]
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredPhrases:
-    """A phrase table, and for each instance that went into it the pair it is an instance of."""
+    """A phrase table, and the pair of each instance."""
 
     pairs: PhrasePairs
     pair_of_instance: NDArray[np.int32]
 
 
 class WeightedText(NamedTuple):
-    """An aligned text as phrase pairs are scored in it: with the links before each source word, and words' weights."""
+    """An aligned text with the number of links before each source word, and the lexical weights of its words."""
 
     bitext: Bitext
     links: Links
@@ -150,7 +169,7 @@ class WeightedText(NamedTuple):
         workspace: Workspace | None = None,
         share: ShareDone = lambda share: None,
     ) -> WeightedText:
-        """Put a bitext and its links together, after a check that they fit."""
+        """Combine a bitext with its word alignment, after a check that they fit."""
         links = check_links(bitext, links)
         source, target = word_weights(bitext, links, lexical, share)
         arrays: dict[str, Any] = {
@@ -162,13 +181,13 @@ class WeightedText(NamedTuple):
         return cls(bitext, links, arrays["first"], arrays["source"], arrays["target"])
 
     def for_kernels(self) -> kernels.AlignedText:
-        """Return text and links as kernels take them."""
+        """Return text and word alignment as kernels take them."""
         sides = self.bitext.source.sentences, self.bitext.target.sentences
         return aligned_rows(*sides, self.links, self.first_link)
 
 
 class ChosenLinks(NamedTuple):
-    """For each pair the instance whose links it has, as columns."""
+    """The instance whose word alignment each pair has, as columns."""
 
     sentence: NDArray[np.int32]
     source_begin: NDArray[np.uint16]
@@ -180,25 +199,7 @@ class ChosenLinks(NamedTuple):
         return kernels.PhrasePlaces(**self._asdict())
 
 
-@dataclass(frozen=True, eq=False)
-class CountedPairs:
-    """The distinct phrase pairs of some instances, sorted by source and target, with all that needs the instances.
-
-    Phrases are numbered in order of first occurrence. `joint` is how often each pair occurs.
-    """
-
-    sources: Ragged[np.int32]
-    targets: Ragged[np.int32]
-    source_ids: NDArray[np.int32]
-    target_ids: NDArray[np.int32]
-    joint: NDArray[np.int64]
-    backward_weights: NDArray[np.float64]
-    forward_weights: NDArray[np.float64]
-    chosen: ChosenLinks
-    pair_of_instance: NDArray[np.int32]
-
-    def __len__(self) -> int:
-        return len(self.joint)
+CountedPhrases = CountedPairs[ChosenLinks]
 
 
 def score_phrases(
@@ -207,7 +208,7 @@ def score_phrases(
     links: Links,
     lexical: LexicalTables,
     *,
-    smoothing: Smoothing = "none",
+    smoothing: PhraseSmoothing = "none",
     runtime: Runtime = Runtime(),
 ) -> ScoredPhrases:
     """Count phrase pairs and score them with p(f|e), lexical(f|e), p(e|f), lexical(e|f).
@@ -222,7 +223,7 @@ def score_phrases(
             f"{len(instances)} phrase instances", expected="fewer than 2**31: use shorter phrases or less text"
         )
     check_smoothing(smoothing)
-    with runtime.stage("looking over the phrases"):
+    with runtime.stage("checking phrases"):
         text = WeightedText.of(bitext, links, lexical)
         _check_instances(instances, bitext)
     counted = count_pairs(instances, text, runtime=runtime)
@@ -234,39 +235,35 @@ def score_phrases(
 
 
 def check_smoothing(smoothing: str) -> None:
-    """Refuse a name that no smoothing has."""
+    """Refuse an unknown smoothing."""
     if smoothing not in SMOOTHINGS:
         raise UsageError(f"no smoothing is called '{smoothing}'; there are {', '.join(SMOOTHINGS)}")
 
 
-def count_pairs(instances: PhraseInstances, text: WeightedText, *, runtime: Runtime = Runtime()) -> CountedPairs:
-    """Bring the instances of each pair together, and choose its links."""
+def count_pairs(instances: PhraseInstances, text: WeightedText, *, runtime: Runtime = Runtime()) -> CountedPhrases:
+    """Count the instances of each pair, and choose its word alignment."""
     source, target = text.bitext.source, text.bitext.target
     with runtime.stage("numbering source phrases") as share:
-        source_ids, sources = _number(source, instances.source_spans, share, runtime)
+        sources = _number(source, instances.source_spans, share, runtime)
     with runtime.stage("numbering target phrases") as share:
-        target_ids, targets = _number(target, instances.target_spans, share, runtime)
+        targets = _number(target, instances.target_spans, share, runtime)
     with runtime.stage("collecting phrase pairs") as share:
-        order, offsets = kernels.group_pairs(source_ids, target_ids, len(sources), runtime.threads, share)
-        some = order[offsets[:-1]]
-        pair_sources, pair_targets, joint = source_ids[some], target_ids[some], np.diff(offsets)
-        del source_ids, target_ids, some
-        pair_of_instance = np.empty(len(instances), np.int32)
-        pair_of_instance[order] = np.repeat(np.arange(len(joint), dtype=np.int32), joint)
+        groups = InstanceGroups.of(sources, targets, share, runtime)
+        phrases = sources[1], targets[1]
+        del sources, targets
+        pair_of_instance = groups.pair_of_instance()
     place = ChosenLinks(*instances.source_spans, instances.target_begin)
     with runtime.stage("choosing alignments") as share:
         forward, backward = kernels.choose_alignments(
-            order, offsets, place.for_kernels(), text.for_kernels(), runtime.threads, share
+            groups.order, groups.offsets, place.for_kernels(), text.for_kernels(), runtime.threads, share
         )
-        del order
         source_side = text.source_weights, source.sentences.offsets, *instances.source_spans
         target_side = text.target_weights, target.sentences.offsets, *instances.target_spans
-        return CountedPairs(
-            sources,
-            targets,
-            pair_sources,
-            pair_targets,
-            joint,
+        return CountedPhrases(
+            *phrases,
+            groups.source_ids,
+            groups.target_ids,
+            np.diff(groups.offsets),
             kernels.span_products(*source_side, backward),
             kernels.span_products(*target_side, forward),
             ChosenLinks(*(column[forward] for column in place)),  # type: ignore[arg-type]
@@ -275,58 +272,36 @@ def count_pairs(instances: PhraseInstances, text: WeightedText, *, runtime: Runt
 
 
 def score_pairs(
-    counted: CountedPairs,
+    counted: CountedPhrases,
     counts: PairCounts,
     text: WeightedText,
     *,
-    smoothing: Smoothing = "none",
+    smoothing: PhraseSmoothing = "none",
     runtime: Runtime = Runtime(),
 ) -> tuple[PhrasePairs, NDArray[np.int64]]:
-    """Score counted pairs and put them in order; returns also the rows in `counted` that they come from."""
-    source, target = text.bitext.source, text.bitext.target
-    with runtime.stage("scoring phrase pairs") as share:
+    """Score counted pairs and sort them; return also the rows of `counted` that they come from."""
+    with runtime.stage("scoring phrase pairs"):
         bwd, fwd = SMOOTHINGS[smoothing](counts, runtime=runtime)
         columns = [bwd, counted.backward_weights, fwd, counted.forward_weights]
         scores = np.stack(columns, axis=1, dtype=np.float32, casting="same_kind")
         del columns, bwd, fwd
     with runtime.stage("sorting phrase pairs") as share:
-        rows = kernels.order_pairs(
-            np.searchsorted(counted.source_ids, np.arange(len(counted.sources) + 1, dtype=np.int32)),
-            counted.target_ids,
-            counted.targets.values,
-            counted.targets.offsets,
-            scores[:, 2].copy(),
-            scores[:, 0].copy(),
-            runtime.threads,
-            share,
-        )
-        inner = kernels.inner_links(rows.astype(np.uint32), counted.chosen.for_kernels(), text.for_kernels())
-        pairs = PhrasePairs(
-            source.vocab,
-            target.vocab,
-            counted.sources,
-            counted.targets,
-            counted.source_ids,
-            counted.target_ids[rows],
-            scores[rows],
-            PHRASE_SCORES,
-            Ragged(*inner),
-            np.stack([counts.target, counts.source, counts.joint], axis=1)[rows].astype(np.float32),
-        )
-    return pairs, rows
+        rows = counted.best_first(scores, share, runtime)
+        links = kernels.inner_links(rows.astype(np.uint32), counted.chosen.for_kernels(), text.for_kernels())
+        occurrences = np.stack([counts.target, counts.source, counts.joint], axis=1).astype(np.float32)
+        vocabs = text.bitext.source.vocab, text.bitext.target.vocab
+        return counted.table(vocabs, rows, scores, occurrences, Ragged(*links)), rows
 
 
-def _number(
-    corpus: Corpus, spans: Spans, share: ShareDone, runtime: Runtime
-) -> tuple[NDArray[np.int32], Ragged[np.int32]]:
-    """Number the distinct phrases of one side: the id of each instance, and the phrases."""
+def _number(corpus: Corpus, spans: Spans, share: ShareDone, runtime: Runtime) -> NumberedSides:
+    """Number the distinct phrases of one side; return the id of each instance, and the phrases."""
     text = corpus.sentences
     ids, words, offsets = kernels.number_spans(text.values, text.offsets, *spans, runtime.threads, share)
     return ids, Ragged(words, offsets)
 
 
 def _check_instances(instances: PhraseInstances, bitext: Bitext) -> None:
-    """Refuse instances of another bitext, as far as they reach outside their sentences."""
+    """Refuse instances that reach outside their sentences: they are of another bitext."""
     rows = instances.sentence
     inside = len(rows) == 0 or 0 <= rows.min() <= rows.max() < len(bitext)
     for corpus, (_, begin, length) in (

@@ -7,7 +7,7 @@ from oracles.spelling import pairs
 
 
 def capitals_of(*rows):
-    return Capitals.of(Examples.spelt(rows, Spelling()).capitalised)
+    return Capitals.of(Examples.from_raw(rows, Spelling()).capitalised)
 
 
 def test_nouns_have_the_capitals_of_the_examples():
@@ -47,7 +47,7 @@ def test_a_file_gives_the_same_back(tmp_path):
 def test_a_normaliser_writes_nouns_as_its_examples_do(tmp_path):
     nouns = ("tag", "tal", "haus")
     rows = [(old, new.title() if new.startswith(nouns) else new) for old, new in pairs(120)]
-    trained = train_normaliser(Examples.spelt(rows, Spelling()))
+    trained = train_normaliser(Examples.from_raw(rows, Spelling()))
     trained.save(tmp_path / "n")
     for normaliser in (trained, type(trained).load(tmp_path / "n")):
         assert normaliser.normalise(["thage", "vnd", "Vnd", "THAGE"]) == ["Tage", "und", "Und", "TAGE"]

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from dragoman.normalisation.choice import Context
+from dragoman.normalisation.candidate_lists import NormalisedWord
+from dragoman.normalisation.choice import ContextModel
 from dragoman.normalisation.examples import Example, Examples
-from dragoman.normalisation.lists import Normalised
 
 SENTENCES = ["ich sah den mann", "denn er sah den hund", "denn ich kam", "den hund sah er", "zu▁hause sah er den mann"]
 
@@ -15,7 +15,7 @@ SENTENCES = ["ich sah den mann", "denn er sah den hund", "denn ich kam", "den hu
 def context():
     words = [word.replace("▁", " ") for line in SENTENCES for word in line.split()]
     bounds = [0, *itertools.accumulate(len(line.split()) for line in SENTENCES)]
-    return Context.of(Examples(tuple(Example(word, word) for word in words), tuple(bounds)), 0.7)
+    return ContextModel.of(Examples(tuple(Example(word, word) for word in words), tuple(bounds)), 0.7)
 
 
 def test_the_path_is_the_best_of_all(context):
@@ -35,10 +35,10 @@ def test_the_path_is_the_best_of_all(context):
 
 
 def test_neighbours_tell_two_words_apart(context):
-    either = Normalised("denn", 0.6, (("den", 0.4),))
+    either = NormalisedWord("denn", 0.6, (("den", 0.4),))
 
     def alone(word):
-        return Normalised(word, 1.0)
+        return NormalisedWord(word, 1.0)
 
-    assert [one.modern for one in context.chosen([alone("sah"), either, alone("hund")])] == ["sah", "den", "hund"]
-    assert context.chosen([either, alone("er")])[0] == either
+    assert [one.modern for one in context.choose([alone("sah"), either, alone("hund")])] == ["sah", "den", "hund"]
+    assert context.choose([either, alone("er")])[0] == either

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from dragoman.normalisation.markup import Markup
-from dragoman.normalisation.running_text import RunningText, WordFinder, changed_text
+from dragoman.normalisation.running_text import RunningText, WordFinder, change_text
 
 TEI = """<?xml version="1.0" encoding="UTF-8"?>
 <?xml-model href="vnd.rng" type="application/xml"?>
@@ -30,7 +30,7 @@ def doubled(sentences):
 
 
 def changed(text, markup="auto"):
-    return changed_text(text, RunningText(WordFinder(["</p>", 'rend="vnd"']), markup), doubled)
+    return change_text(text, RunningText(WordFinder(["</p>", 'rend="vnd"']), markup), doubled)
 
 
 def structure(text):

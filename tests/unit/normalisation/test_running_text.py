@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 
 from dragoman.normalisation.examples import Spelling
-from dragoman.normalisation.running_text import RunningText, WordFinder, changed_text
+from dragoman.normalisation.running_text import RunningText, WordFinder, change_text
 
 
 def upper(sentences):
@@ -30,7 +30,7 @@ def test_whatever_stands_between_words_stays():
 
 def test_only_words_change():
     text = "»Vnd  das,« — jn\r\n\n..."
-    assert changed_text(text, RunningText(WordFinder()), upper) == "»VND  DAS,« — JN\r\n\n..."
+    assert change_text(text, RunningText(WordFinder()), upper) == "»VND  DAS,« — JN\r\n\n..."
 
 
 @pytest.mark.parametrize(

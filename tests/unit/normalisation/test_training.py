@@ -5,14 +5,14 @@ from dragoman.core.runtime import Runtime
 from dragoman.normalisation.evaluate import evaluate
 from dragoman.normalisation.examples import Examples
 from dragoman.normalisation.lexicon import Lexicon
-from dragoman.normalisation.training import Learning, train_normaliser
+from dragoman.normalisation.training import Learning, NormaliserRecipe, train_normaliser
 from oracles.spelling import pairs
 
 TEST = Examples.of(pairs(60, seed=9))
 
 
 def test_parts_of_the_examples_stand_in_for_a_development_set():
-    found = train_normaliser(Examples.of(pairs(60)), learning=Learning(folds=3))
+    found = train_normaliser(Examples.of(pairs(60)), recipe=NormaliserRecipe(learning=Learning(folds=3)))
     assert evaluate(TEST, found.modern_forms(TEST)).accuracy > 95
 
 
@@ -37,7 +37,7 @@ def test_contradictions_go_by_their_counts():
 def test_context_is_learnt_on_request():
     rows = [("sah", "sah"), ("den", "den"), ("man", "mann"), ("den", "denn"), ("er", "er")] * 8
     examples = Examples(Examples.of(rows).tokens, tuple(sorted({*range(0, 41, 5), *range(3, 41, 5)})))
-    found = train_normaliser(examples, examples, learning=Learning(context=True))
+    found = train_normaliser(examples, examples, recipe=NormaliserRecipe(learning=Learning(context=True)))
     assert found.context is not None
     assert found.context.weight > 0
     assert found.normalise(["sah", "den", "man"]) == ["sah", "den", "mann"]

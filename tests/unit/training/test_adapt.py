@@ -7,7 +7,7 @@ from dragoman.core.errors import UsageError
 from dragoman.core.progress import DragomanWarning
 from dragoman.search.translator import Translator
 from dragoman.training import adapt
-from dragoman.training.adapt import SYSTEMS, Adaptation, Adapted, domain_first
+from dragoman.training.adapt import SYSTEMS, Adaptation, AdaptRecipe, SystemBuilder, domain_first
 from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.lm.kneser_ney import KneserNey
 from oracles.phrase_pairs import as_dict
@@ -37,7 +37,7 @@ def counted(function, calls, text=None):
 
 
 def built(corpora, **options):
-    return Adapted(*corpora, Adaptation(**options), kneser_ney=KneserNey(order=2))
+    return SystemBuilder(*corpora, AdaptRecipe(Adaptation(**options), kneser_ney=KneserNey(order=2)))
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def test_corpora_are_aligned_together_or_apart(corpora, how, aligned, monkeypatc
 
 def test_bad_input(corpora):
     with pytest.raises(UsageError, match="there is 1 corpus; expected two or more"):
-        Adapted({"in": corpora[0]["in"]}, corpora[1])
+        SystemBuilder({"in": corpora[0]["in"]}, corpora[1])
     with pytest.raises(UsageError, match="no system is called 'both'; there are in, joint"):
         built(corpora).model("both")
     assert list(domain_first({"a": 1, "b": 2}, "b")) == ["b", "a"]

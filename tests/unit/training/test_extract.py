@@ -78,7 +78,7 @@ def test_links_outside_their_sentence_are_refused(links: list[list[tuple[int, in
 
 def test_the_number_of_lines_of_links_is_checked() -> None:
     bitext = Bitext(Corpus.from_lines(["a", "b"]), Corpus.from_lines(["x", "y"]))
-    with pytest.raises(DataError, match="1 lines of links; expected 2"):
+    with pytest.raises(DataError, match="1 lines of word alignment; expected 2"):
         extract_phrases(bitext, links_of([[(0, 0)]]))
 
 

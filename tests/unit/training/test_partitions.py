@@ -41,7 +41,7 @@ def test_shares_rise_to_the_end_of_each_stage(parts_of, options, names, workers,
         runtime = Runtime(progress=stages, workspace=workspace, workers=workers)
         assert len(parts_of(bitext, links, options, runtime=runtime).parts) > 1
     assert list(stages.shares) == [
-        "counting linked words",
+        "counting aligned words",
         f"extracting {instances}",
         f"counting {pairs}",
         f"counting {targets}",

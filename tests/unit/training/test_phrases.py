@@ -9,7 +9,7 @@ from dragoman.core.progress import SILENT, Progress
 from dragoman.core.runtime import Runtime
 from dragoman.core.workspace import Workspace
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.training.merge import merged_table
+from dragoman.training.merge import table_index
 from dragoman.training.phrases import PhraseModel, phrase_parts
 from oracles.elsewhere import Elsewhere
 from oracles.phrase_table import random_bitext
@@ -29,7 +29,7 @@ def everything(table: PhraseTable) -> dict[str, tuple[object, bytes]]:
 def made(text, options, memory, tmp_path, threads=1, progress=SILENT):
     with Workspace(memory, tmp_path) as workspace:
         found = phrase_parts(*text, options, runtime=Runtime(threads, progress, workspace))
-        return len(found.parts), everything(merged_table(found, workspace))
+        return len(found.parts), everything(table_index().build(found, workspace))
 
 
 @pytest.mark.parametrize(("seed", "options"), list(enumerate(OPTIONS)))
@@ -48,7 +48,7 @@ def test_the_same_bytes_whatever_the_memory(seed, options, tmp_path):
         with Workspace(memory, tmp_path) as workspace:
             spread = phrase_parts(*text, options, runtime=Runtime(workspace=workspace, workers=Elsewhere(2)))
             assert len(spread.parts) > 4
-            assert everything(merged_table(spread, workspace)) == expected
+            assert everything(table_index().build(spread, workspace)) == expected
     assert list(tmp_path.iterdir()) == []
 
 

@@ -101,7 +101,7 @@ def test_characters_are_units_as_they_are(tmp_path):
     (tmp_path / "a.new").write_text("Und\nes\n", encoding="utf-8")
     with pytest.raises(DataError, match="has 2 lines"):
         prepare(tmp_path / "a.old", tmp_path / "a.new", options)
-    with pytest.raises(UsageError, match="in characters only"):
+    with pytest.raises(UsageError, match="models of characters only"):
         Preparation(boundaries=True)
 
 
@@ -168,7 +168,7 @@ def test_text_without_spaces_is_segmented_and_that_is_said(tmp_path):
     assert (found.settings.source_language, found.settings.target_segmenter) == ("ja", "none")
     (note,) = listener.notes
     assert f"{texts[0]}: there are no spaces between words, so the text is segmented by {segmenter}" in note
-    assert "the option source-segmenter says otherwise" in note
+    assert "use the option source-segmenter" in note
     assert ("pip install 'dragoman[japanese]'" in note) == (segmenter == "characters")
     assert found.bitext.source.lines() == list(found.settings.preparation().source(JAPANESE))
     assert listener.warnings == []

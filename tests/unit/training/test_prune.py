@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from dragoman.core.corpus import Bitext, Corpus, links_of
 from dragoman.core.errors import UsageError
@@ -11,7 +12,8 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.training.extract import extract_phrases
 from dragoman.training.lexical import lexical_tables
-from dragoman.training.prune import minimum_score, negative_log_p, significance, table_limit
+from dragoman.training.phrases import PhraseModel
+from dragoman.training.prune import least_significance, negative_log_p, prune_pairs, table_limit
 from dragoman.training.score import score_phrases
 from oracles.fisher import co_occurrence, negative_log_p as exact
 from oracles.phrase_table import random_bitext
@@ -24,6 +26,11 @@ def table(sources: list[int], forward: list[float]) -> PhrasePairs:
     scores = np.array(forward, np.float32)[:, None]
     ids = np.arange(n, dtype=np.int32)
     return PhrasePairs(vocab, vocab, phrases, phrases, np.array(sources, np.int32), ids, scores, ("fwd",))
+
+
+def significant(pairs: PhrasePairs, bitext: Bitext, threshold: str) -> PhrasePairs:
+    options = PhraseModel(prune_significance=threshold)
+    return prune_pairs(pairs, options, len(bitext), lambda rows: negative_log_p(pairs.take(rows), bitext))
 
 
 def trained(seed: int = 0, sentences: int = 60) -> tuple[PhrasePairs, Bitext, tuple[list[list[str]], ...]]:
@@ -42,15 +49,23 @@ def test_table_limit_keeps_the_best_and_the_earlier_of_equals() -> None:
 
 def test_table_limit_of_nothing_and_nonsense() -> None:
     assert len(table_limit(table([], []), 3)) == 0
-    with pytest.raises(UsageError, match="is 0; expected at least 1"):
-        table_limit(table([0], [1]), 0)
+    with pytest.raises(UsageError, match="prune_limit is -1; expected at least 0"):
+        PhraseModel(prune_limit=-1)
 
 
-def test_minimum_score_keeps_what_reaches_it() -> None:
-    pairs = table([0, 0, 1], [0.1, 0.2, 0.3])
-    assert minimum_score(pairs, "fwd", 0.2).target_ids.tolist() == [1, 2]
-    with pytest.raises(UsageError, match="no score 'bwd'; there are fwd"):
-        minimum_score(pairs, "bwd", 0.2)
+def test_only_pairs_that_reach_the_least_score_are_kept_and_tested() -> None:
+    pairs = table([0, 0, 1, 1], [0.1, 0.2, 0.3, 0.1])
+    tested = []
+
+    def log_p(rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        tested.append(rows.tolist())
+        return np.array([9.0, 0.0])
+
+    assert prune_pairs(pairs, PhraseModel(prune_score=0.2), 5, log_p).target_ids.tolist() == [1, 2]
+    assert not tested
+    both = PhraseModel(prune_score=0.2, prune_significance="5")
+    assert prune_pairs(pairs, both, 5, log_p).target_ids.tolist() == [1]
+    assert tested == [[1, 2]]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -100,12 +115,12 @@ def test_named_thresholds_differ_by_the_pairs_that_occur_once() -> None:
     bitext = Bitext(Corpus.from_lines(lines), Corpus.from_lines(lines))
     links = links_of([[(0, 0)]] * 52)
     pairs = score_phrases(extract_phrases(bitext, links), bitext, links, lexical_tables(bitext, links)).pairs
-    assert len(significance(pairs, bitext, "a-e")) == 51
-    kept = significance(pairs, bitext, "a+e")
+    assert len(significant(pairs, bitext, "a-e")) == 51
+    kept = significant(pairs, bitext, "a+e")
     assert kept.source_vocab.text(kept.sources[int(kept.source_ids[0])]) == "b"
     assert len(kept) == 1
-    assert len(significance(pairs, bitext, math.log(52) + 1)) == 1
-    assert len(significance(pairs, bitext, 20.0)) == 0
+    assert len(significant(pairs, bitext, str(math.log(52) + 1))) == 1
+    assert len(significant(pairs, bitext, "20")) == 0
 
 
 def test_threads_do_not_change_anything() -> None:
@@ -114,16 +129,15 @@ def test_threads_do_not_change_anything() -> None:
     assert one.tobytes() == two.tobytes() == three.tobytes()
 
 
-@pytest.mark.parametrize("threshold", ["alpha", math.nan])
-def test_thresholds_that_make_no_sense(threshold: str | float) -> None:
-    pairs, bitext, _ = trained()
+@pytest.mark.parametrize("threshold", ["alpha", "nan"])
+def test_thresholds_that_make_no_sense(threshold: str) -> None:
     with pytest.raises(UsageError, match=r"expected a\+e, a-e or a number"):
-        significance(pairs, bitext, threshold)
+        least_significance(threshold)
 
 
 def test_an_empty_table_and_an_empty_bitext() -> None:
     pairs, bitext, _ = trained()
     nothing = pairs.take(np.empty(0, np.int64))
-    assert len(significance(nothing, bitext)) == 0
+    assert len(significant(nothing, bitext, "a+e")) == 0
     empty = Bitext(Corpus.from_lines([]), Corpus.from_lines([]))
     assert not negative_log_p(pairs, empty).any()

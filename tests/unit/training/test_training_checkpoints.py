@@ -15,7 +15,8 @@ from dragoman.core.workspace import Workspace
 from dragoman.training import pipeline
 from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.phrases import PhraseModel
-from dragoman.training.pipeline import train
+from dragoman.training.pipeline import TrainRecipe, train
+from dragoman.training.prepare import PreparedText
 from dragoman.training.rules.model import RuleModel
 from oracles.phrase_table import random_bitext
 
@@ -37,7 +38,7 @@ def trained(bitext, out, memory, checkpoint, **options):
     notes = Notes()
     with Workspace(memory) as workspace:
         runtime = Runtime(workspace=workspace, checkpoint=checkpoint, progress=notes)
-        model = train(bitext, runtime=runtime, **options).model
+        model = train(PreparedText(bitext), TrainRecipe(**options), runtime=runtime).model
         model.save(out)
     files = sorted(path for path in out.rglob("*") if path.is_file())
     return [said for said in notes.said if "going on" in said], [

@@ -1,4 +1,4 @@
-"""The aligner that looks at the word order first: the diagonal model, or where links jump far the HMM."""
+"""The aligner that chooses by word order: the diagonal model, or the HMM if links jump far."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from dragoman.training.align.base import Directions, symmetrise
 from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.align.hmm import Hmm
 
-#: The usual reordering limit, that of languages whose word order differs more, and the share of jumps beyond the usual
-#: one from which on that is better. It is 1 to 3 % for French and German into English, 7 to 11 % for Japanese.
+#: The usual reordering limit, the limit for languages whose word order differs more, and the share of jumps beyond the
+#: usual limit above which the latter is better. It is 1 to 3 % for French and German into English, 7 to 11 % for
+#: Japanese.
 USUAL, FAR, TOO_MANY = 6, 12, 0.05
 
 #: Sorting links takes more memory than the links.
@@ -27,7 +28,7 @@ _LINKS_AT_ONCE = 1 << 20
 
 
 def jump_lengths(links: Links) -> NDArray[np.int64]:
-    """How far the source position jumps between neighbouring target words, of those with links; 0 is no jump.
+    """Return the lengths of jumps of the source position between neighbouring aligned target words; 0 is no jump.
 
     >>> from dragoman.core.corpus import links_of
     >>> jump_lengths(links_of([[(0, 0), (3, 1), (4, 1), (1, 2)], [(2, 0)]])).tolist()
@@ -43,11 +44,11 @@ def jump_lengths(links: Links) -> NDArray[np.int64]:
     return np.asarray(np.abs(sources[first[1:]] - sources[last[:-1]] - 1)[inside])
 
 
-def swapped(links: Links) -> Links:
-    """Links as the other side sees them.
+def swap_sides(links: Links) -> Links:
+    """Swap the source and target positions of links.
 
     >>> from dragoman.core.corpus import links_of
-    >>> target_positions(swapped(links_of([[(0, 5), (3, 1)]]))).tolist()
+    >>> target_positions(swap_sides(links_of([[(0, 5), (3, 1)]]))).tolist()
     [0, 3]
     """
     values = target_positions(links).astype(np.uint32) << np.uint32(16) | source_positions(links).astype(np.uint32)
@@ -55,7 +56,7 @@ def swapped(links: Links) -> Links:
 
 
 def share_of_long_jumps(links: Links, limit: int = USUAL) -> float:
-    """The share of jumps that are longer than a limit."""
+    """Return the share of jumps that are longer than a limit."""
     jumps = long = 0
     for at in links.blocks(_LINKS_AT_ONCE):
         lengths = jump_lengths(links.part(at))
@@ -63,17 +64,17 @@ def share_of_long_jumps(links: Links, limit: int = USUAL) -> float:
     return long / jumps if jumps else 0.0
 
 
-#: Sentence pairs that show what the word order is like.
+#: Sentence pairs to estimate the word order from.
 _ENOUGH = 10_000
 
 
 @dataclass(frozen=True)
 class Auto(Diagonal):
-    """Aligns by the diagonal model, and anew by the HMM if too many of the links that both directions have jump far.
+    """The diagonal model; or the HMM, if too many links of the intersection of both directions jump far.
 
-    That is where more than 5 % of the jumps between neighbouring words, seen from the side that has more of them, are
-    longer than 6: Japanese and English have 14 %, German and English 2 to 4 %, French and English 0.3 to 2 %. The
-    options are the diagonal model's, the HMM has its own defaults; name one of the two to be spared the other.
+    The limit is 5 % of the jumps between neighbouring words, on the side with more of them, that are longer than 6:
+    Japanese and English have 14 %, German and English 2 to 4 %, French and English 0.3 to 2 %. The options are those of
+    the diagonal model; the HMM has its defaults. To save the time of trying, choose one of the two by name.
     """
 
     name: ClassVar[str] = "auto"
@@ -84,19 +85,19 @@ class Auto(Diagonal):
         directions = Diagonal(**self.to_dict()).align(bitext, runtime=replace(runtime, progress=withheld))
         few = np.unique(np.linspace(0, len(bitext) - 1, min(len(bitext), _ENOUGH)).astype(np.int64))
         both = symmetrise(Directions(directions.forward.take(few), directions.reverse.take(few)), "intersection")
-        share = max(share_of_long_jumps(both), share_of_long_jumps(swapped(both)))
+        share = max(share_of_long_jumps(both), share_of_long_jumps(swap_sides(both)))
         if share <= TOO_MANY:
             withheld.tell()
             return directions
         runtime.note(
-            f"{share:.0%} of the jumps between words are longer than {USUAL}: aligning anew by the HMM, which is"
-            " made for languages of different word order (--aligner)"
+            f"{share:.0%} of the jumps between words are longer than {USUAL}: aligning again by the HMM, which is"
+            " for languages with different word order (--aligner)"
         )
         return Hmm().align(bitext, runtime=runtime)
 
 
 class _Withheld(Progress):
-    """Keeps warnings about links until it is known whether these are used."""
+    """Progress that holds warnings about links back until the links are used."""
 
     def __init__(self, whole: Progress):
         self._whole = whole
@@ -109,7 +110,7 @@ class _Withheld(Progress):
             yield share
 
     def note(self, text: str) -> None:
-        """Say something worth knowing."""
+        """Pass a note on."""
         self._whole.note(text)
 
     def warn(self, text: str) -> None:
@@ -117,6 +118,6 @@ class _Withheld(Progress):
         self._warnings.append(text)
 
     def tell(self) -> None:
-        """Say the warnings, now that they matter."""
+        """Pass the warnings on."""
         for text in self._warnings:
             self._whole.warn(text)

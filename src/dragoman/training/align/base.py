@@ -1,4 +1,4 @@
-"""What every word aligner is: a class of options that turns a bitext into the links of two directions."""
+"""Base of all word aligners: a class of options that aligns a bitext in two directions. Symmetrisation of these."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ MAX_LENGTH = 65_535
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """The links of two models that see a bitext from either side, both as (source, target), rows sorted.
+    """The word alignments of two directional models, both as (source, target), rows sorted.
 
     In `forward` the target words are generated from the source words, so that each has at most one link; in `reverse`
-    it is the other way round.
+    the source words are generated.
     """
 
     forward: Links
@@ -45,39 +45,39 @@ class Aligner(Options, ABC):
     def align(self, bitext: Bitext, *, runtime: Runtime = Runtime()) -> Directions:
         """Align the words of each sentence pair; an empty sentence has no links.
 
-        The workspace says how much memory there is; an aligner may need more. Workers do what can be done by them.
+        The memory of the workspace is a target; an aligner may need more. Work is shared among workers where it can be.
         """
 
 
 @dataclass(frozen=True)
 class DirectionalAligner(Aligner):
-    """An aligner whose two directions know nothing of each other."""
+    """An aligner whose two directions are independent."""
 
-    #: Whether workers get a direction each, and not ranges of words.
+    #: Workers get a direction each, instead of ranges of words.
     by_direction: ClassVar[bool] = False
 
     @abstractmethod
     def align_direction(
         self, table: TranslationTable, *, passes: Passes, runtime: Runtime = Runtime()
     ) -> NDArray[np.int32]:
-        """Train one direction; return the given position of each generated token, or -1 where it has none."""
+        """Train one direction; return the given position of each generated token, or -1 if it has none."""
 
     @property
     @abstractmethod
     def corpus_passes(self) -> int:
-        """How often one direction walks through the corpus."""
+        """Number of passes of one direction through the corpus."""
 
     def align(self, bitext: Bitext, *, runtime: Runtime = Runtime()) -> Directions:
         """Align the words of each sentence pair; an empty sentence has no links."""
         check_lengths(bitext)
 
         def share(value: float) -> None:
-            done(value)  # of the stage that is open
+            done(value)  # of the open stage
 
         work, links = OneDirection(self, bitext), []
         sides = ((backwards, ShareHere(share)) for backwards in (False, True))
         made = runtime.map_parts(work, sides) if self.by_direction else (work(side, runtime) for side in sides)
-        for stage in ("align, source to target", "align, target to source"):
+        for stage in ("aligning, source to target", "aligning, target to source"):
             with runtime.stage(stage) as done:
                 links.append(next(made))
         return Directions(*links)
@@ -85,13 +85,13 @@ class DirectionalAligner(Aligner):
 
 @dataclass(frozen=True, eq=False)
 class OneDirection:
-    """Makes what a direction needs, trains it, and finds its links."""
+    """Training of one direction, and its word alignment."""
 
     aligner: DirectionalAligner
     bitext: Bitext
 
     def __call__(self, side: tuple[bool, ShareDone], runtime: Runtime) -> Links:
-        """The links of the direction in which the source is generated (`backwards`), or of the other."""
+        """Return the links of the direction in which the source is generated (`backwards`), or of the other."""
         backwards, share = side
         source, target = self.bitext.source, self.bitext.target
         given, generated = (target, source) if backwards else (source, target)
@@ -102,7 +102,7 @@ class OneDirection:
 
 
 class Passes:
-    """The share done of one direction, from the shares of its passes through the corpus."""
+    """Progress of one direction, from the progress of its passes through the corpus."""
 
     def __init__(self, done: ShareDone, passes: int):
         self._done = done
@@ -110,14 +110,14 @@ class Passes:
         self._begun = 0
 
     def next(self) -> Callable[[float], None]:
-        """Begin a pass; returns what its kernel calls with its own share done."""
+        """Begin a pass; return the callback for its own progress."""
         before = self._begun
         self._begun += 1
         return lambda share: self._done((before + share) / self._passes)
 
 
 def check_lengths(bitext: Bitext) -> None:
-    """Refuse sentences that links cannot number the words of."""
+    """Refuse sentences too long for the positions of a link."""
     for side, corpus in (("source", bitext.source), ("target", bitext.target)):
         lengths = corpus.sentences.lengths
         if len(lengths) and lengths.max() > MAX_LENGTH:
@@ -127,30 +127,30 @@ def check_lengths(bitext: Bitext) -> None:
             )
 
 
-Method = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
+Symmetrisation = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
 
 
 def symmetrise(
-    directions: Directions, method: Method = "grow-diag-final-and", *, runtime: Runtime = Runtime()
+    directions: Directions, method: Symmetrisation = "grow-diag-final-and", *, runtime: Runtime = Runtime()
 ) -> Links:
-    """Combine both directions; the result has links of their union only, and rows are sorted.
+    """Combine both directions; the result is a subset of their union, and rows are sorted.
 
     `grow-diag` begins with the intersection and adds neighbouring links of words that have none yet (Koehn, Och & Marcu
-    2003); `-final` then adds links of either direction of which one word has none, `-final-and` those of which both
-    have none. Links are tried in the order of atools, so that the result is the same.
+    2003); `-final` then adds links of either direction if one of their words has none, `-final-and` if both have none.
+    Links are tried in the order of atools, so that the result is the same.
 
     >>> from dragoman.core.corpus import links_of, source_positions
     >>> both = Directions(links_of([[(0, 0), (1, 1)]]), links_of([[(0, 0), (2, 1)]]))
     >>> source_positions(symmetrise(both)).tolist(), source_positions(symmetrise(both, "intersection")).tolist()
     ([0, 1, 2], [0])
     """
-    if method not in get_args(Method):
-        raise UsageError(f"no way to symmetrise is called '{method}'; there are {', '.join(get_args(Method))}")
+    if method not in get_args(Symmetrisation):
+        raise UsageError(f"no symmetrisation is called '{method}'; there are {', '.join(get_args(Symmetrisation))}")
     forward, reverse = directions.forward, directions.reverse
     if len(forward) != len(reverse):
         raise DataError(
-            f"the links of one direction have {len(forward)} lines and those of the other {len(reverse)}",
+            f"the word alignments of the two directions have {len(forward)} and {len(reverse)} lines",
             expected="one line for each sentence pair in both",
         )
     both = forward.values, forward.offsets, reverse.values, reverse.offsets
-    return Ragged(*kernels.symmetrise_links(*both, get_args(Method).index(method), runtime.threads))
+    return Ragged(*kernels.symmetrise_links(*both, get_args(Symmetrisation).index(method), runtime.threads))

@@ -16,9 +16,9 @@ from dragoman.training.align.passes import Cooccurrence
 from dragoman.training.align.translation_table import TranslationTable
 
 _MIN_TENSION, _MAX_TENSION = 0.1, 14.0
-#: The likeliest tension may be beyond fast_align's limit: texts in nearly the same order have 14 and more.
+#: The most likely tension may be beyond fast_align's limit: texts in nearly the same order have 14 and more.
 _STEEPEST = 60.0
-#: Words from which on a tension at its lower limit says something about the languages, and not about a few sentences.
+#: Least number of words for a warning about a tension at its lower limit: with fewer, a few sentences decide.
 _ENOUGH = 10_000
 _TENSION_STEPS = 8
 _TENSION_RATE = 20.0
@@ -28,34 +28,34 @@ _TENSION_RATE = 20.0
 class Diagonal(DirectionalAligner):
     """Model 2 with p(i | j, m, n) ∝ exp(-tension |i/n - j/m|), with the options of fast_align.
 
-    The tension is learnt as in fast_align, by steps along a gradient with three slips, and links are the same:
+    The tension is trained as in fast_align, by steps along a gradient with three slips, so that the links are the same:
     positions of generated words are one too low in one place, the two lengths are exchanged in another, and words
-    without a link count as if they had one. With `gradient = exact` it is after each pass the one under which the links
-    that this expects are likeliest; translations are not better for it. O(words²) for each sentence pair and iteration.
+    without a link count as if they had one. With `gradient = exact`, each pass sets the tension that maximises the
+    likelihood of its expected links; translations do not improve. O(words²) per sentence pair and iteration.
     """
 
     name: ClassVar[str] = "diagonal"
 
-    iterations: int = option(5, "passes through the corpus, of which the last makes the links", minimum=1)
-    null_probability: float = option(0.08, "prior of a word having no link", minimum=0, maximum=0.99)
+    iterations: int = option(5, "passes through the corpus; the last one makes the word alignment", minimum=1)
+    null_probability: float = option(0.08, "prior probability of an unaligned word", minimum=0, maximum=0.99)
     favour_diagonal: bool = option(True, "prefer links near the diagonal (otherwise this is Model 1)")
-    tension: float = option(4.0, "how strongly, at first", minimum=_MIN_TENSION, maximum=_MAX_TENSION)
+    tension: float = option(4.0, "initial strength of this preference", minimum=_MIN_TENSION, maximum=_MAX_TENSION)
     optimise_tension: bool = option(True, "learn the tension")
     gradient: Literal["fast-align", "exact"] = option(
-        "fast-align", "how: as fast_align does, slips included, or exactly"
+        "fast-align", "how to train the tension: like fast_align, slips included, or exactly"
     )
     variational_bayes: bool = option(True, "put a Dirichlet prior on the translation probabilities")
     alpha: float = option(0.01, "the Dirichlet prior's parameter", minimum=0.001)
 
     @property
     def corpus_passes(self) -> int:
-        """How often one direction walks through the corpus."""
+        """Number of passes of one direction through the corpus."""
         return self.iterations
 
     def align_direction(
         self, table: TranslationTable, *, passes: Passes, runtime: Runtime = Runtime()
     ) -> NDArray[np.int32]:
-        """Train one direction; return the given position of each generated token, or -1 where it has none."""
+        """Train one direction; return the given position of each generated token, or -1 if it has none."""
         tension = self.tension if self.favour_diagonal else None
         alpha = self.alpha if self.variational_bayes else None
         as_fast_align = self.gradient == "fast-align"
@@ -69,7 +69,7 @@ class Diagonal(DirectionalAligner):
                 as_fast_align=as_fast_align,
                 wants_linked=not as_fast_align,
             )
-            # The first pass has only seen the prior, which has nothing to teach about the tension.
+            # The first pass has seen the prior only, which says nothing about the tension.
             if tension is not None and self.optimise_tension and iteration > 0:
                 if linked is None:
                     tension = _stepped(tension, feature, sizes, table.tokens, runtime)
@@ -77,26 +77,26 @@ class Diagonal(DirectionalAligner):
                     tension = _likeliest(tension, feature, sizes, sizes.masses(linked), runtime)
         if tension is not None:
             runtime.note(f"diagonal tension {tension:.4f}")
-            # At the other end, texts are nearly in the same order, which is what the model is made for.
+            # At the upper limit, texts are nearly in the same order, which suits the model.
             if self.optimise_tension and tension == _MIN_TENSION and table.tokens >= _ENOUGH:
                 runtime.warn(
-                    f"the diagonal aligner's tension fell to its limit of {tension:g}: the word order of these texts"
-                    " is not what it is made for, and --aligner hmm may do better"
+                    f"the diagonal aligner's tension fell to its limit of {tension:g}: it does not suit the word order"
+                    " of these texts, and --aligner hmm may do better"
                 )
         return table.likeliest(self.null_probability, tension, passes.next())
 
 
 @dataclass(frozen=True, eq=False)
 class Sizes:
-    """The distinct pairs of (generated length, given length), how often each occurs, and which each token is of.
+    """The distinct pairs of (generated length, given length), their frequencies, and the place of each token.
 
-    Places are numbered: those of one size after those of another, one for each generated position.
+    Places are numbered size by size, one for each generated position.
     """
 
     generated: NDArray[np.int64]
     given: NDArray[np.int64]
     frequencies: NDArray[np.int64]
-    #: Of each generated token, or -1 where there is nothing that it could come from; empty if they are not asked for.
+    #: Place of each generated token, or -1 if the given sentence is empty; empty unless asked for.
     places: NDArray[np.int64]
 
     @classmethod
@@ -117,13 +117,13 @@ class Sizes:
         return cls(lengths, keys & 0xFFFFFFFF, frequencies, np.where(start < 0, -1, start + position))
 
     def masses(self, linked: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How many words have a link at each place, from each token's posterior of having one."""
+        """Return the expected number of links at each place, from each token's posterior of having one."""
         used = self.places >= 0
         return np.bincount(self.places[used], linked[used], int(self.generated.sum())).astype(np.float64)
 
 
 def _likeliest(tension: float, feature: float, sizes: Sizes, masses: NDArray[np.float64], runtime: Runtime) -> float:
-    """The tension at which the feature has the same mean under prior and posterior: the likelihood is concave."""
+    """Return the tension that gives the feature the same mean under prior and posterior: the likelihood is concave."""
 
     def gradient(at: float) -> float:
         return feature - kernels.linked_expectation(sizes.generated, sizes.given, masses, at, runtime.threads)
@@ -133,7 +133,7 @@ def _likeliest(tension: float, feature: float, sizes: Sizes, masses: NDArray[np.
         return tension
     if at_least <= 0 or at_most >= 0:
         return _MIN_TENSION if at_least <= 0 else _STEEPEST
-    from scipy.optimize import brentq  # which takes long to load, and few need it
+    from scipy.optimize import brentq  # takes long to load, and few need it
 
     return float(brentq(gradient, _MIN_TENSION, _STEEPEST, xtol=1e-6))
 

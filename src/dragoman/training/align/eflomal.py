@@ -17,18 +17,18 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.training.align.base import Aligner, Directions
 
-_LONGEST = 1023  # eflomal passes over longer sentences
+_LONGEST = 1023  # eflomal skips longer sentences
 
 
 @dataclass(frozen=True)
 class Eflomal(Aligner):
-    """Calls eflomal, whose sampler takes its seed from the clock: two runs give slightly different links."""
+    """The eflomal package. Its sampler takes its seed from the clock: two runs give slightly different alignments."""
 
     name: ClassVar[str] = "eflomal"
 
-    samplers: int = option(3, "independent samplers, whose samples are put together", minimum=1)
-    relative_iterations: float = option(1.0, "iterations, relative to what eflomal chooses", minimum=0.001)
-    null_prior: float = option(0.2, "prior of a word having no link", minimum=0.001, maximum=0.99)
+    samplers: int = option(3, "independent samplers, whose samples are combined", minimum=1)
+    relative_iterations: float = option(1.0, "number of iterations, relative to eflomal's default", minimum=0.001)
+    null_prior: float = option(0.2, "prior probability of an unaligned word", minimum=0.001, maximum=0.99)
 
     def align(self, bitext: Bitext, *, runtime: Runtime = Runtime()) -> Directions:
         """Align the words of each sentence pair; an empty sentence has no links."""
@@ -38,7 +38,7 @@ class Eflomal(Aligner):
             raise UsageError("the eflomal aligner needs a package: pip install 'dragoman[eflomal]'") from None
         if too_long := _too_long(bitext):
             runtime.warn(f"{too_long} sentence pairs are longer than {_LONGEST} words; eflomal does not align them")
-        with tempfile.TemporaryDirectory() as folder, runtime.stage("align, both ways"):
+        with tempfile.TemporaryDirectory() as folder, runtime.stage("aligning, both directions"):
             source, target, forward, reverse = (str(Path(folder) / name) for name in ("s", "t", "forward", "reverse"))
             for path, corpus in ((source, bitext.source), (target, bitext.target)):
                 try:
@@ -71,7 +71,7 @@ def _read_links(path: Path, rows: int) -> Links:
     """Read lines of `source-target` and sort each."""
     text = path.read_bytes() if path.exists() else b""
     if text.count(b"\n") != rows:
-        raise DragomanError(f"eflomal wrote {text.count(10)} lines of links for {rows} sentence pairs")
+        raise DragomanError(f"eflomal wrote {text.count(10)} lines of word alignment for {rows} sentence pairs")
     characters = np.frombuffer(text, np.uint8)
     ends = np.flatnonzero(characters == ord("\n"))
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(characters == ord("-"), dtype=np.int64)[ends]])

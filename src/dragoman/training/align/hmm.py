@@ -11,46 +11,45 @@ from numpy.typing import NDArray
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.training.align.base import DirectionalAligner, Passes
+from dragoman.training.align.hmm_passes import HmmPasses
 from dragoman.training.align.model1 import train_model1
-from dragoman.training.align.sentence_groups import SentenceGroups
 from dragoman.training.align.translation_table import TranslationTable
 
 
 @dataclass(frozen=True)
 class Hmm(DirectionalAligner):
-    """Links depend on how far they jump from the link before; initialised by Model 1, trained by Baum-Welch.
+    """A link depends on the jump from the link before; initialised by Model 1, trained by Baum-Welch.
 
-    O(words³) for each sentence pair and iteration, and 4 bytes for each cell of each sentence pair, in memory or on
-    disk.
+    O(words³) per sentence pair and iteration, and 4 bytes per cell of each sentence pair, in memory or on disk.
     """
 
     name: ClassVar[str] = "hmm"
     by_direction: ClassVar[bool] = True
 
     iterations: int = option(5, "iterations of Baum-Welch", minimum=1)
-    model1_iterations: int = option(5, "iterations of Model 1 before", minimum=0)
-    null_probability: float = option(0.2, "prior of a word having no link", minimum=0, maximum=0.99)
-    max_jump: int = option(10, "jumps farther than this share one weight for each side", minimum=1, maximum=65_535)
-    uniform_share: float = option(0.2, "share of a jump that goes anywhere", minimum=0.000001, maximum=1)
+    model1_iterations: int = option(5, "iterations of Model 1 before Baum-Welch", minimum=0)
+    null_probability: float = option(0.2, "prior probability of an unaligned word", minimum=0, maximum=0.99)
+    max_jump: int = option(10, "longer jumps share one weight per direction", minimum=1, maximum=65_535)
+    uniform_share: float = option(
+        0.2, "weight of the uniform distribution, beside the learnt one, of jumps", minimum=0.000001, maximum=1
+    )
     variational_bayes: bool = option(True, "put a Dirichlet prior on the translation probabilities")
     alpha: float = option(0.01, "the Dirichlet prior's parameter", minimum=0.001)
 
     @property
     def corpus_passes(self) -> int:
-        """How often one direction walks through the corpus."""
+        """Number of passes of one direction through the corpus."""
         return self.model1_iterations + self.iterations + 1
 
     def align_direction(
         self, table: TranslationTable, *, passes: Passes, runtime: Runtime = Runtime()
     ) -> NDArray[np.int32]:
-        """Train one direction; return the given position of each generated token, or -1 where it has none."""
+        """Train one direction; return the given position of each generated token, or -1 if it has none."""
         alpha = self.alpha if self.variational_bayes else None
         train_model1(table, self.model1_iterations, alpha, passes)
-        sentences = SentenceGroups(table)
+        sentences = HmmPasses(table)
         if sentences.left_out:
-            runtime.warn(
-                f"the hmm aligner leaves {sentences.left_out} sentence pairs of thousands of words without links"
-            )
+            runtime.warn(f"the hmm aligner does not align {sentences.left_out} sentence pairs of thousands of words")
         settings = self.uniform_share, self.null_probability
         jumps = np.ones(2 * self.max_jump + 3)
         for _ in range(self.iterations):
@@ -62,6 +61,6 @@ class Hmm(DirectionalAligner):
 def updated_jumps(
     jumps: NDArray[np.float64], uses: NDArray[np.float64], chances: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """New weights of jumps: uses for each chance, never quite zero; jumps without a chance keep their weight."""
+    """Return new weights of jumps: uses per chance, never quite zero; jumps without a chance keep their weight."""
     updated = np.divide(uses, chances, out=jumps.copy(), where=chances > 0)
     return np.asarray(np.maximum(updated / updated.sum(), 1e-9))

@@ -1,4 +1,4 @@
-"""IBM Model 1 (Brown et al. 1993): every word of the other side, and NULL, is equally likely beforehand."""
+"""IBM Model 1 (Brown et al. 1993): the prior over the words of the other side, and NULL, is uniform."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dragoman.training.align.translation_table import TranslationTable
 
 @dataclass(frozen=True)
 class Model1(DirectionalAligner):
-    """IBM Model 1, trained by EM. O(words²) for each sentence pair and iteration."""
+    """IBM Model 1, trained by EM. O(words²) per sentence pair and iteration."""
 
     name: ClassVar[str] = "model1"
 
@@ -26,13 +26,13 @@ class Model1(DirectionalAligner):
 
     @property
     def corpus_passes(self) -> int:
-        """How often one direction walks through the corpus."""
+        """Number of passes of one direction through the corpus."""
         return self.iterations + 1
 
     def align_direction(
         self, table: TranslationTable, *, passes: Passes, runtime: Runtime = Runtime()
     ) -> NDArray[np.int32]:
-        """Train one direction; return the given position of each generated token, or -1 where it has none."""
+        """Train one direction; return the given position of each generated token, or -1 if it has none."""
         train_model1(table, self.iterations, self.alpha if self.variational_bayes else None, passes)
         return table.likeliest(0.0, None, passes.next())
 

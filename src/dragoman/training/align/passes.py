@@ -19,11 +19,10 @@ from dragoman.core.runtime import Runtime
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cooccurrence:
-    """A bitext seen from one side: words of the `generated` corpus come from words of the `given` corpus or NULL.
+    """Co-occurring words of a bitext in one direction: each `generated` word comes from a `given` word or NULL.
 
     Each generated word has a row of pairs: NULL and the given words that occur with it, each once. Parameters and
-    counts of a model are arrays that run parallel to `pair_given`. A table may have the tokens and pairs of some words
-    only.
+    counts of a model are arrays parallel to `pair_given`. A table may have the tokens and pairs of some words only.
     """
 
     given: Ragged[np.int32]
@@ -43,24 +42,9 @@ class Cooccurrence:
         >>> table.pair_given.tolist(), table.pair_offsets.tolist()  # words 0 to 2 are special, 5 is NULL
         ([5, 3, 4, 5, 3, 4], [0, 0, 0, 0, 3, 6])
         """
-        ours, theirs = given.sentences, generated.sentences
-        null_word = len(given.vocab)
-        sentences, positions, groups = kernels.group_tokens(
-            theirs.values, theirs.offsets, ours.offsets, len(generated.vocab)
-        )
-        pair_offsets, pair_given = kernels.cooccurring_words(
-            ours.values, ours.offsets, sentences, groups, null_word, runtime.threads
-        )
-        return cls(
-            given=ours,
-            generated=theirs,
-            token_sentences=sentences,
-            token_positions=positions,
-            token_groups=groups,
-            pair_offsets=pair_offsets,
-            pair_given=pair_given,
-            null_word=null_word,
-        )
+        ours, theirs, types = given.sentences, generated.sentences, len(generated.vocab)
+        tokens = kernels.group_tokens(theirs.values, theirs.offsets, ours.offsets, types)
+        return range_table(ours, theirs, tokens, slice(0, types), len(given.vocab), runtime=runtime)
 
     def for_kernels(self) -> kernels.Cooccurrence:
         """Return the table as kernels take it."""
@@ -69,27 +53,24 @@ class Cooccurrence:
 
     @property
     def tokens(self) -> int:
-        """The number of generated tokens that have something to come from."""
+        """The number of generated tokens whose given sentence is not empty."""
         return len(self.token_sentences)
 
     def uniform(self) -> NDArray[np.float64]:
-        """Translation probabilities that know nothing: the same for every generated word."""
+        """Return uniform translation probabilities: the same for every generated word."""
         words = int(np.count_nonzero(np.diff(self.token_groups)))
         return np.full(len(self.pair_given), 1.0 / max(words, 1))
 
 
-#: Sentence and position of each generated token, grouped by word, and where each word's begin.
+#: Sentence and position of each generated token, grouped by word, and the offset of each word's tokens.
 Tokens = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]
 
 _NOTHING, _NO_LINKS = np.empty(0), np.empty(0, np.int32)
 
 
 @dataclass(frozen=True, eq=False)
-class RangeAsked:
-    """What is to be done with the pairs of range `number`, which have these probabilities.
-
-    A pass of EM, or if it is the `last`, the choice of links.
-    """
+class RangeTask:
+    """A task for the pairs of range `number`, which have these probabilities: a pass of EM, or as the `last`, links."""
 
     number: int
     probabilities: NDArray[np.float64]
@@ -102,8 +83,8 @@ class RangeAsked:
 
 
 @dataclass(frozen=True, eq=False)
-class RangeFound:
-    """Counts of the pairs, the feature of each word and each token's posterior of a link; or in the end its link."""
+class RangeResult:
+    """Counts of pairs, the feature of each word and each token's posterior of a link; or from the last task, links."""
 
     counts: NDArray[np.float64]
     features: NDArray[np.float64]
@@ -113,14 +94,14 @@ class RangeFound:
 
 @dataclass(frozen=True, eq=False)
 class RangeWork:
-    """What is done with a range. A worker gets the text once, and finds the pairs of a range when it first gets it."""
+    """Work on a range. A worker gets the text once, and collects the pairs of a range at its first task."""
 
     given: Ragged[np.int32]
     generated: Ragged[np.int32]
     null_word: int
     types: int
     ranges: tuple[slice, ...]
-    #: By the number of a range what returns its pairs.
+    #: Functions that return the pairs of a range, by its number.
     tables: dict[int, Callable[[], Cooccurrence]] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[type[RangeWork], tuple[Any, ...]]:
@@ -130,8 +111,8 @@ class RangeWork:
     def _tokens(self) -> Tokens:
         return kernels.group_tokens(self.generated.values, self.generated.offsets, self.given.offsets, self.types)
 
-    def __call__(self, asked: RangeAsked, runtime: Runtime) -> RangeFound:
-        """Do what is asked."""
+    def __call__(self, asked: RangeTask, runtime: Runtime) -> RangeResult:
+        """Do a task."""
         number = asked.number
         if number not in self.tables:
             text = self.given, self.generated, self._tokens
@@ -141,11 +122,11 @@ class RangeWork:
         settings = asked.probabilities, asked.null_probability, asked.tension, runtime.threads, asked.share
         if asked.last:
             links = kernels.likeliest_given(table.for_kernels(), *settings)[token_places(table)]
-            return RangeFound(_NOTHING, _NOTHING, _NOTHING, links)
+            return RangeResult(_NOTHING, _NOTHING, _NOTHING, links)
         counts, _, features, linked = kernels.expected_counts(
             table.for_kernels(), *settings, asked.as_fast_align, asked.wants_linked
         )
-        return RangeFound(counts, features, linked[token_places(table)] if asked.wants_linked else _NOTHING, _NO_LINKS)
+        return RangeResult(counts, features, linked[token_places(table)] if asked.wants_linked else _NOTHING, _NO_LINKS)
 
 
 def range_table(
@@ -157,7 +138,7 @@ def range_table(
     *,
     runtime: Runtime = Runtime(),
 ) -> Cooccurrence:
-    """The tokens and pairs of some generated words."""
+    """Collect the tokens and pairs of some generated words."""
     sentences, positions, groups = tokens
     at = slice(int(groups[words.start]), int(groups[words.stop]))
     some = sentences[at], positions[at], groups[words.start : words.stop + 1] - at.start
@@ -175,5 +156,5 @@ def range_table(
 
 
 def token_places(table: Cooccurrence) -> NDArray[np.int64]:
-    """Where the tokens of a table stand among all generated tokens."""
+    """Return the places of the tokens of a table among all generated tokens."""
     return table.generated.offsets[table.token_sentences] + table.token_positions

@@ -1,8 +1,8 @@
 """p(generated | given) of all pairs of words that occur together, by ranges of generated words.
 
-A pass of EM looks at all tokens of a generated word together, so that the words of a range need only the pairs of
-their own. One range has all words if memory suffices; otherwise ranges wait on disk while another is worked on. Sums go
-on from range to range, so that they are the same whatever the ranges.
+A pass of EM handles all tokens of a generated word together, so that a range of words needs only its own pairs. One
+range has all words if memory suffices; otherwise ranges are on disk while another is worked on. Sums continue from
+range to range, so that they are the same whatever the ranges.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from dragoman.core.ragged import blocks_of
 from dragoman.core.runtime import Runtime
 from dragoman.core.spill import Kept
 from dragoman.core.workspace import Workspace
-from dragoman.training.align.passes import Cooccurrence, RangeAsked, RangeFound, RangeWork, range_table, token_places
+from dragoman.training.align.passes import Cooccurrence, RangeResult, RangeTask, RangeWork, range_table, token_places
 
-#: What the work on a pair and on a token takes, in bytes.
+#: Memory for the work on a pair and on a token, in bytes.
 _PAIR, _TOKEN = 32, 8
 
 
@@ -58,9 +58,9 @@ class TranslationTable:
             share((number + 1) / len(ranges))
 
     def _cut(self, groups: NDArray[np.int64], given_length: float) -> tuple[list[slice], bool]:
-        """Ranges of generated words whose pairs and tokens fit into memory, and whether all of them do.
+        """Return ranges of generated words whose pairs and tokens fit into memory, and True if all ranges fit together.
 
-        How many pairs there are is estimated. Workers get some ranges each.
+        The number of pairs is estimated. Workers get some ranges each.
         """
         tokens = np.diff(groups)
         cost = _PAIR * np.minimum(tokens * (2 * given_length) + 1, self.null_word + 1) + _TOKEN * tokens
@@ -72,17 +72,17 @@ class TranslationTable:
         return list(blocks_of(np.concatenate([[0], ends]), max(most, 1))), needed <= room
 
     def whole(self) -> Cooccurrence:
-        """All pairs, of a table that has one range."""
+        """Return all pairs of a table that has one range."""
         (one,) = self._ranges
         return one.table()
 
     def rows(self) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.int32]]]:
-        """For each range its generated words, where the row of each begins, and the given word of each pair."""
+        """Yield the generated words of each range, the offset of the row of each, and the given word of each pair."""
         for words, one in zip(self.words, self._ranges, strict=True):
             yield words, one.offsets(), one.pairs()[0]
 
     def probabilities(self) -> Iterator[NDArray[np.float64]]:
-        """Those of the pairs of each range."""
+        """Yield the probabilities of the pairs of each range."""
         return (one.values() for one in self._ranges)
 
     def improve(
@@ -95,12 +95,12 @@ class TranslationTable:
         as_fast_align: bool = False,
         wants_linked: bool = False,
     ) -> tuple[float, NDArray[np.float64] | None]:
-        """A pass of EM. Returns the sum of the diagonal's feature, and if wanted each token's posterior of a link."""
+        """Do a pass of EM; return the sum of the diagonal's feature, and if wanted each token's posterior of a link."""
         feature, linked = 0.0, np.zeros(len(self.generated.values)) if wants_linked else None
 
         def counts() -> Iterator[NDArray[np.float64]]:
             nonlocal feature
-            asked = RangeAsked(0, np.empty(0), null_probability, tension, False, as_fast_align, wants_linked)
+            asked = RangeTask(0, np.empty(0), null_probability, tension, False, as_fast_align, wants_linked)
             for one, found in self._each(asked, share):
                 # From the first word to the last, so that the sum is the same whatever the ranges.
                 feature = float(np.cumsum(np.append(feature, found.features))[-1])
@@ -112,7 +112,7 @@ class TranslationTable:
         return feature, linked
 
     def reestimate(self, counts: Iterator[NDArray[np.float64]], alpha: float | None) -> None:
-        """Make probabilities of what the pairs of each range count."""
+        """Re-estimate the probabilities from the counts of the pairs of each range."""
         totals = np.zeros(self.null_word + 1)
         for one, counted in zip(self._ranges, counts, strict=True):
             totals = kernels.given_totals(one.pairs()[0], counted, totals, alpha)
@@ -122,9 +122,9 @@ class TranslationTable:
             one.write(kernels.translation_probabilities(given, counted, totals, alpha, self.runtime.threads))
 
     def likeliest(self, null_probability: float, tension: float | None, share: ShareDone) -> NDArray[np.int32]:
-        """The given position of each generated token, or -1 where it has none; the table is of no use afterwards."""
+        """Return the given position of each generated token, or -1 if it has none; the table's data are removed."""
         best = np.full(len(self.generated.values), -1, np.int32)
-        for one, found in self._each(RangeAsked(0, np.empty(0), null_probability, tension, last=True), share):
+        for one, found in self._each(RangeTask(0, np.empty(0), null_probability, tension, last=True), share):
             best[token_places(one.table())] = found.links
             one.discard()
         return best
@@ -134,11 +134,11 @@ class TranslationTable:
         for one in self._ranges:
             one.discard()
 
-    def _each(self, asked: RangeAsked, share: ShareDone) -> Iterator[tuple[_Range, RangeFound]]:
-        """Do the same with each range."""
+    def _each(self, asked: RangeTask, share: ShareDone) -> Iterator[tuple[_Range, RangeResult]]:
+        """Yield each range with the result of the task for it."""
         number = len(self._ranges)
 
-        def item(i: int, one: _Range) -> RangeAsked:
+        def item(i: int, one: _Range) -> RangeTask:
             part = ShareHere(within(share, i / number, (i + 1) / number))
             return replace(asked, number=i, probabilities=one.values(), share=part)
 
@@ -164,23 +164,23 @@ class _Range:
             self._arrays = {}
 
     def table(self) -> Cooccurrence:
-        """The table of these words."""
+        """Return the table of these words."""
         arrays: dict[str, Any] = self._kept.load() if self._kept is not None else self._arrays
         return Cooccurrence(given=self._given, generated=self._generated, **arrays, null_word=self._null_word)
 
     def pairs(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """The given word and the number of each pair."""
+        """Return the given word and the number of each pair."""
         return self._column("pair_given"), self.values()
 
     def offsets(self) -> NDArray[np.int64]:
-        """Where the row of each generated word begins."""
+        """Return the offset of the row of each generated word."""
         return self._column("pair_offsets")
 
     def _column(self, name: str) -> NDArray[Any]:
         return self._kept.load_one(name) if self._kept is not None else self._arrays[name]
 
     def write(self, values: NDArray[np.float64]) -> None:
-        """Give each pair another number."""
+        """Replace the number of each pair."""
         if self._place is None:
             self._values = values
         else:
@@ -188,7 +188,7 @@ class _Range:
             self._values_kept = Kept(workspace, f"{name}-values", {"values": values})
 
     def values(self) -> NDArray[np.float64]:
-        """The number of each pair."""
+        """Return the number of each pair."""
         return self._values if self._values_kept is None else self._values_kept.load_one("values")
 
     def discard(self) -> None:

@@ -1,4 +1,4 @@
-"""Counting n-grams, every order from the one below it; in blocks of text that are merged where memory is limited."""
+"""Counting n-grams, each order from the one below it; in blocks of text that are merged if memory is limited."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from dragoman.core.store import Arrays, ArrayWriter, load_arrays
 from dragoman.core.vocab import BOS, EOS
 from dragoman.core.workspace import Workspace
 
-#: What counting a word of the text takes, and what merging an n-gram takes, in bytes.
+#: Memory for counting a word of the text, and for merging an n-gram, in bytes.
 _WORD, _NGRAM = 160, 150
 
 #: Rows of n-grams have 31 bits.
 _MOST = (1 << 31) - 1
 
-#: Of the time of counting in blocks.
+#: Share of the time of counting in blocks.
 _SHARE_OF_BLOCKS = 0.7
 
 
 @dataclass(frozen=True, eq=False)
 class NGramCounts:
-    """The distinct n-grams of one order, sorted by their ids, and how often each occurs.
+    """The distinct n-grams of one order, sorted by their ids, with their numbers of occurrences.
 
     `contexts` and `suffixes` are the rows of the n-grams without their last and without their first word in the
     table of the order below. Unigrams have one row for each word of the vocabulary, with zeros in both.
@@ -57,7 +57,7 @@ def count_ngrams(
 ) -> list[NGramCounts]:
     """Count the n-grams of order 1, 2, … `order` of sentences that begin with `<s>` and end with `</s>`.
 
-    Where the memory of the workspace does not suffice, or workers are elsewhere, they are counted in blocks of
+    If the memory of the workspace does not suffice, or there are several workers, they are counted in blocks of
     sentences and mapped from disk.
 
     >>> unigrams, bigrams = count_ngrams(Ragged.of([[3, 3]], np.int32), 4, 2)
@@ -80,13 +80,13 @@ def count_ngrams(
 
 @dataclass(frozen=True)
 class CountNGrams:
-    """Counts the n-grams of a block of sentences."""
+    """Counting of the n-grams of a block of sentences."""
 
     vocab_size: int
     order: int
 
     def __call__(self, part: Ragged[np.int32], runtime: Runtime) -> tuple[int, NDArray[np.int64], Arrays]:
-        """The number of sentences, what words count, and what a merge needs of the n-grams of higher orders."""
+        """Return the number of sentences, the counts of words, and what a merge needs of higher orders."""
         words, *tables = _counted(part, self.vocab_size, self.order, lambda share: None, runtime)
         arrays: Arrays = {}
         for n, table in enumerate(tables, 2):
@@ -98,7 +98,7 @@ class CountNGrams:
 def _counted(
     sentences: Ragged[np.int32], vocab_size: int, order: int, share: ShareDone, runtime: Runtime
 ) -> list[NGramCounts]:
-    """Count in memory."""
+    """Count n-grams in memory."""
     text, positions = _with_markers(sentences)
     none = np.zeros(vocab_size, np.int32)
     words = np.arange(vocab_size, dtype=np.int32)[:, None]
@@ -136,10 +136,10 @@ def _with_markers(sentences: Ragged[np.int32]) -> tuple[NDArray[np.int32], NDArr
 
 
 class _Merging:
-    """The n-grams of blocks of text, on disk, merged order by order.
+    """Merge of the n-grams of blocks of text, which are on disk, order by order.
 
-    In each block they are sorted by context and last word; with the contexts numbered as in the whole, these are keys
-    that rise.
+    In each block they are sorted by context and last word; these are sorted keys if contexts are numbered as in the
+    whole.
     """
 
     def __init__(self, workspace: Workspace, vocab_size: int):
@@ -147,7 +147,7 @@ class _Merging:
         self._words = np.zeros(vocab_size, np.int64)
 
     def add(self, words: NDArray[np.int64], longer: Arrays) -> None:
-        """Put the n-grams of a block aside."""
+        """Add the n-grams of a block."""
         self._words += words
         self._blocks.append(Kept(self._workspace, f"ngrams-{len(self._blocks)}", longer))
 

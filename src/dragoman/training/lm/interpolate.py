@@ -1,4 +1,4 @@
-"""Several language models as one: weights by expectation-maximisation, and a static mixture as a back-off model."""
+"""Linear interpolation of language models: weights by EM, and the mixture as a back-off model."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import BOS, UNK, Vocab
 from dragoman.model.language_model import LanguageModel
-from dragoman.training.mix import Floats, likeliest_mixture
+from dragoman.training.mix import Floats, fit_mixture_weights
 
-_ROUNDING = 1e-6  # a mass as small as this may be the error of adding up 32-bit logarithms
+_ROUNDING = 1e-6  # a smaller mass may be an error of adding up 32-bit logarithms
 _NOTHING = -99.0  # the logarithm of zero in ARPA files
 
 
@@ -41,7 +41,7 @@ def interpolation_weights(
         shown = " ".join(f"{weight:.4f}" for weight in weights)
         runtime.note(f"iteration {iteration}: perplexity {np.exp(-loglikelihood):.3f} with weights {shown}")
 
-    return likeliest_mixture(probabilities, iterations=iterations, tolerance=tolerance, note=note)
+    return fit_mixture_weights(probabilities, iterations=iterations, tolerance=tolerance, note=note)
 
 
 def _held_out_probabilities(models: Sequence[LanguageModel], held_out: Corpus, runtime: Runtime) -> Floats:
@@ -60,9 +60,9 @@ def _held_out_probabilities(models: Sequence[LanguageModel], held_out: Corpus, r
 def interpolate(models: Sequence[LanguageModel], weights: ArrayLike, *, runtime: Runtime = Runtime()) -> NGrams:
     """Return the linear mixture of the models as one back-off model.
 
-    It holds the n-grams of all of them, each with the weighted sum of the probabilities that they give it, and back-off
-    weights that make every context sum to one. Words that a model does not know have probability zero in it, as in
-    `interpolation_weights`; `<unk>` stands for what none of them knows.
+    It has the n-grams of all models, each with the weighted sum of their probabilities, and back-off weights that make
+    every context sum to one. Words that a model does not know have probability zero in it, as in
+    `interpolation_weights`; `<unk>` stands for words that no model knows.
     """
     shares = np.asarray(weights, np.float64)
     if shares.shape != (len(models),) or not len(models):
@@ -84,7 +84,7 @@ def interpolate(models: Sequence[LanguageModel], weights: ArrayLike, *, runtime:
             contexts = _context_rows(words, keys)
             keys.append(contexts << 32 | words[:, -1])
             if n == 1:
-                probabilities[words[:, 0] == BOS] = 1  # as estimation has it; nothing asks for it
+                probabilities[words[:, 0] == BOS] = 1  # as in estimation; it is never used
             else:
                 tables[-1], probabilities = _make_room(vocab, tables, words, contexts, probabilities, runtime)
             tables.append(NGramTable(words, _log10(probabilities), np.zeros(len(words), np.float32)))
@@ -144,9 +144,9 @@ def _make_room(
 ) -> tuple[NGramTable, Floats]:
     """Return the highest table with the back-off weights that longer n-grams need, and the latter's probabilities.
 
-    The weight of a context is what its n-grams leave of its mass, over what they leave of the shorter context's (Katz
-    1987). Where they leave nothing of the latter, because every word follows the context, or take more than all, which
-    happens to models that did not sum to one, their probabilities are scaled to sum to one.
+    The weight of a context is the mass that its n-grams leave, over the mass that they leave in the shorter context
+    (Katz 1987). If they leave nothing of the latter, because every word follows the context, or take more than all,
+    because the models did not sum to one, their probabilities are scaled to sum to one.
     """
     table = tables[-1]
     own_ids = np.arange(len(vocab), dtype=np.int32)

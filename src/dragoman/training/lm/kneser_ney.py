@@ -28,10 +28,10 @@ from dragoman.training.lm.counts import NGramCounts, count_ngrams
 
 _IMPOSSIBLE = -100.0
 
-#: In a text of so many words some n-grams occur once, some twice and some three times, unless it repeats itself.
+#: A text of this many words has n-grams that occur once, twice and three times, unless it repeats itself.
 _MUCH_TEXT = 10_000
 
-#: What smoothing an n-gram takes, in bytes.
+#: Memory for smoothing an n-gram, in bytes.
 _NGRAM = 200
 
 Counts = NDArray[np.int64]
@@ -47,7 +47,7 @@ def _numbers(flag: str, text: str) -> list[float]:
 
 @dataclass(frozen=True)
 class KneserNey(Options):
-    """How to estimate a language model.
+    """Options of language model estimation.
 
     >>> KneserNey(order=4, prune="0,0,1").thresholds
     [0, 0, 1, 1]
@@ -56,10 +56,10 @@ class KneserNey(Options):
     order: int = option(3, "length of the longest n-grams", minimum=1, maximum=16)
     prune: str = option(
         "0",
-        "drop n-grams seen at most so often, a number for each order as in 0,0,1; the last holds for all higher ones",
+        "drop n-grams with at most this count, a number for each order as in 0,0,1; the last holds for higher orders",
     )
     vocabulary: Literal["open", "closed"] = option(
-        "open", "open: <unk> gets what a word of count zero would get; closed: nothing, unless the text contains it"
+        "open", "open: <unk> has the probability of a word with count 0; closed: none, unless the text contains it"
     )
     word_list: Path | None = option(None, "file of the words to keep; every other word counts as <unk>")
     discount_fallback: str = option(
@@ -72,7 +72,7 @@ class KneserNey(Options):
         super().__post_init__()
         thresholds = self.thresholds
         if thresholds[0] != 0 or (np.diff(thresholds) < 0).any():
-            raise UsageError(f"prune is '{self.prune}'; expected 0 for words, then numbers that do not fall")
+            raise UsageError(f"prune is '{self.prune}'; expected 0 for words, then numbers that do not decrease")
         fallback = self.fallback_discounts
         if len(fallback) != 3 or not all(0 < d <= k for k, d in enumerate(fallback, 1)):
             raise UsageError(
@@ -81,7 +81,7 @@ class KneserNey(Options):
 
     @property
     def thresholds(self) -> list[int]:
-        """For each order the number of occurrences up to which n-grams are dropped."""
+        """The count up to which n-grams are dropped, for each order."""
         numbers = _numbers("prune", self.prune)
         if not all(number.is_integer() for number in numbers):
             raise UsageError(f"prune is '{self.prune}'; expected whole numbers")
@@ -94,7 +94,7 @@ class KneserNey(Options):
 
     @property
     def fallback_discounts(self) -> list[float]:
-        """The discounts of counts 1, 2 and 3 or more where they cannot be estimated."""
+        """The discounts of counts 1, 2 and 3 or more if they cannot be estimated."""
         return _numbers("discount-fallback", self.discount_fallback)
 
 
@@ -104,13 +104,13 @@ _DEFAULTS = KneserNey()
 def estimate(corpus: Corpus, options: KneserNey = _DEFAULTS, *, runtime: Runtime = Runtime()) -> NGrams:
     """Estimate a back-off language model from tokenised text.
 
-    Every count c is lowered by a discount D(c) that depends on the order; what is saved in a context goes to the next
+    Every count c is lowered by a discount D(c) that depends on the order; the mass saved in a context goes to the next
     shorter one, and at the bottom evenly to all words, `</s>` and `<unk>`. Below the highest order, an n-gram counts
     once for each different word before it, unless it begins with `<s>`. The numbers are those of KenLM's lmplz.
 
-    The model's vocabulary holds the words that occur, in the order of the corpus' vocabulary. Unigrams stand in that
-    order and longer n-grams sorted by their ids. An order of which the text has no n-grams is left empty. N-grams are
-    counted in the memory of the workspace, by workers if they are elsewhere.
+    The vocabulary has the words that occur, in the order of the corpus' vocabulary. Unigrams are in that order, longer
+    n-grams are sorted by their ids. An order without n-grams in the text is empty. N-grams are counted in the memory of
+    the workspace, by all workers.
     """
     vocab, smoothed = _estimated(corpus, options, runtime)
     return NGrams(
@@ -152,7 +152,7 @@ def _refuse_markers(corpus: Corpus) -> None:
         line = int(np.searchsorted(offsets, markers[0], side="right"))
         raise DataError(
             f"line {line} of the corpus contains the word {corpus.vocab[words[markers[0]]]}",
-            expected="text without marks of sentence ends",
+            expected="text without sentence markers",
         )
 
 
@@ -184,15 +184,15 @@ def _continuations(table: NGramCounts, longer: NGramCounts, workspace: Workspace
 
 
 def _pieces(column: NDArray[Any], workspace: Workspace) -> Iterator[NDArray[Any]]:
-    """Pieces of a column that fit into memory."""
+    """Yield pieces of a column that fit into memory."""
     size = max(workspace.room() // _NGRAM, 1)
     return (rows_of(column, first, first + size) for first in range(0, len(column), size))
 
 
 def _discounts(adjusted: Sequence[Counts], options: KneserNey, runtime: Runtime) -> list[Floats]:
-    """Return for each order D(c) of c = 0, 1, 2 and 3 or more, from how many n-grams have which count.
+    """Return D(c) of c = 0, 1, 2 and 3 or more for each order, from counts of counts.
 
-    Where that gives none, or none above 0, they are those of `discount_fallback`, with a warning that says why.
+    If these give no discount above 0, those of `discount_fallback` are used, with a warning that says why.
     """
     discounts, poor, repeating = [], [], []
     much = sum(int(piece.sum()) for piece in _pieces(adjusted[-1], runtime.workspace)) >= _MUCH_TEXT
@@ -213,12 +213,12 @@ def _discounts(adjusted: Sequence[Counts], options: KneserNey, runtime: Runtime)
     if poor:
         runtime.warn(
             f"too little text to estimate the discounts of order {', '.join(poor)}; "
-            f"{options.discount_fallback} are used in their place"
+            f"{options.discount_fallback} are used instead"
         )
     if repeating:
         runtime.warn(
             f"the text repeats itself: {'; '.join(repeating)} count once / twice / three / four times, from which no"
-            f" discounts can be estimated; {options.discount_fallback} are used in their place"
+            f" discounts can be estimated; {options.discount_fallback} are used instead"
         )
     return discounts
 
@@ -243,7 +243,7 @@ def _smooth(
             Column(workspace, f"kept-{n}", np.bool_, len(table)),
             Column(workspace, f"backoffs-{n - 1}", np.float32, len(lower)),
         )
-        # Of the highest order, nobody asks for the probabilities again.
+        # The probabilities of the highest order are not needed again.
         probabilities, contexts = np.empty(len(table) if n < len(counts) else 0), 0
         for at in _blocks(table.contexts, workspace):
             block = _smooth_block(table, at, c, discount, threshold if n > 1 else -1, lower)
@@ -252,10 +252,10 @@ def _smooth(
             block_logprobs = np.log10(block.probabilities)
             if n == 1:
                 block_logprobs[no_mass] = _IMPOSSIBLE
-                block_logprobs[BOS] = 0  # as lmplz writes it; nothing asks for it
+                block_logprobs[BOS] = 0  # as lmplz writes it; it is never used
             made[0].write(block_logprobs)
             made[1].write(block.kept)
-            # What is no context of anything backs off for nothing.
+            # What is no context has back-off weight 1.
             made[2].write(np.zeros(block.first_context - contexts))
             made[2].write(np.log10(block.gamma))
             contexts = block.first_context + len(block.gamma)
@@ -264,7 +264,7 @@ def _smooth(
         for finished, column in zip((logprobs, kept, backoffs), made, strict=True):
             finished.append(column.finish())
         lower = probabilities
-    backoffs.append(np.zeros(len(counts[-1]), np.float32))  # which takes no memory as long as nobody writes there
+    backoffs.append(np.zeros(len(counts[-1]), np.float32))  # takes no memory as long as nothing is written there
     return [
         LinkedNGrams(table.words, table.contexts, table.suffixes, *columns)
         for table, *columns in zip(counts, logprobs, backoffs[1:], kept, strict=True)
@@ -272,7 +272,7 @@ def _smooth(
 
 
 class _Block(NamedTuple):
-    """Smoothed n-grams: all of some contexts, of which each has its share for the shorter one."""
+    """Smoothed n-grams of some contexts, and the mass that each context leaves to the shorter one."""
 
     probabilities: Floats
     kept: NDArray[np.bool_]
@@ -283,7 +283,7 @@ class _Block(NamedTuple):
 def _smooth_block(
     table: NGramCounts, at: slice, adjusted: Counts, discount: Floats, threshold: int, lower: Floats
 ) -> _Block:
-    """Smooth some n-grams of an order; `lower` has the probabilities of the one below."""
+    """Smooth some n-grams of an order; `lower` has the probabilities of the order below."""
     first, last = at.start, at.stop
     contexts, c = rows_of(table.contexts, first, last), rows_of(adjusted, first, last)
     kept = rows_of(table.occurrences, first, last) > threshold
@@ -301,7 +301,7 @@ def _smooth_block(
 
 
 def _blocks(contexts: NDArray[np.int32], workspace: Workspace) -> Iterator[slice]:
-    """Ranges of n-grams that fit into memory, with all of a context in one, so that sums are always the same."""
+    """Yield ranges of n-grams that fit into memory; those of a context are in one, so that sums are always the same."""
     size, first = max(workspace.room() // _NGRAM, 1), 0
     while first < len(contexts):
         last = min(first + size, len(contexts))

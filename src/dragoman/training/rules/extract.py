@@ -16,10 +16,10 @@ from dragoman.core.spill import BUCKETS, Runs
 from dragoman.core.store import Arrays
 from dragoman.model.rule_scores import AlignedText, RuleExtraction, RuleInstances, number_sides
 from dragoman.training.lexical import check_links
-from dragoman.training.partitions import Block, Kind, instance_runs
+from dragoman.training.partitions import PairKind, SentenceBlock, extract_instances
 
-#: Temporary files are those of rules of up to ten words.
-RULES = Kind(
+#: Measured with rules of up to ten words.
+RULE_KIND = PairKind(
     "rules",
     "rule",
     "target sides",
@@ -32,14 +32,14 @@ RULES = Kind(
 
 
 def aligned_text(bitext: Bitext, links: Links) -> AlignedText:
-    """Put a bitext and its links together, after a check that they fit."""
+    """Combine a bitext with its word alignment, after a check that they fit."""
     return AlignedText(bitext.source.sentences, bitext.target.sentences, check_links(bitext, links))
 
 
 def extract_rules(
     text: AlignedText, options: RuleExtraction = RuleExtraction(), *, runtime: Runtime = Runtime()
 ) -> RuleInstances:
-    """Find the rules of all initial phrase pairs: the pairs as they are, and with smaller ones in them cut out.
+    """Extract the rules of all initial phrase pairs: the pairs themselves, and with smaller pairs in them as holes.
 
     An initial pair is a span on each side with a link inside and none that leads outside.
 
@@ -67,10 +67,10 @@ def extract_part(
     return RuleInstances(*kernels.extract_rules(text.pairs_for_kernels(), options.limits, runtime.threads, share))
 
 
-def rule_runs(
+def extract_rule_instances(
     bitext: Bitext, text: AlignedText, options: RuleExtraction, *, target: bool, runtime: Runtime = Runtime()
 ) -> Runs:
-    """Extract all rules block by block; they are dealt out by their source or target sides."""
+    """Extract all rules block by block; they are partitioned by their source or target sides."""
 
     def part(at: slice) -> AlignedText:
         return AlignedText(text.source.part(at), text.target.part(at), text.links.part(at))
@@ -78,22 +78,22 @@ def rule_runs(
     def buckets(rows: Arrays) -> NDArray[np.integer[Any]]:
         return side_buckets(text, rows, target, runtime=runtime)
 
-    return instance_runs(RULES, bitext, ExtractRules(options), part, buckets, runtime=runtime)
+    return extract_instances(RULE_KIND, bitext, ExtractRules(options), part, buckets, runtime=runtime)
 
 
 @dataclass(frozen=True)
 class ExtractRules:
-    """Extracts the rules of some sentences."""
+    """Extraction of rules from a block of sentences."""
 
     options: RuleExtraction
 
-    def __call__(self, block: Block[AlignedText], runtime: Runtime) -> Arrays:
-        """The columns of the instances."""
+    def __call__(self, block: SentenceBlock[AlignedText], runtime: Runtime) -> Arrays:
+        """Return the columns of the instances."""
         return dict(vars(extract_part(block.text, self.options, share=block.share, runtime=runtime)))
 
 
 def instances_of(rows: Arrays) -> RuleInstances:
-    """Instances that were kept as columns."""
+    """Restore instances from their columns."""
     columns: list[Any] = [rows[name] for name in ("sentence", "begins", "spans", "counts")]
     return RuleInstances(*columns)
 
@@ -101,6 +101,6 @@ def instances_of(rows: Arrays) -> RuleInstances:
 def side_buckets(
     text: AlignedText, rows: Arrays, target: bool, *, runtime: Runtime = Runtime()
 ) -> NDArray[np.integer[Any]]:
-    """Deal instances out by one of their sides, any nonterminal like any other: buckets are ranges of hashes."""
+    """Partition instances by one of their sides, all nonterminals being equal: buckets are ranges of hashes."""
     ids, sides = number_sides(text, instances_of(rows), target, lambda share: None, runtime=runtime)
     return (kernels.side_hashes(sides.values, sides.offsets) // np.uint64((1 << 64) // BUCKETS))[ids].astype(np.int64)

@@ -1,13 +1,12 @@
-"""Rules of an aligned text, scored: as a grammar, or as a text to extract from on demand.
+"""Scored rules of an aligned text: as a grammar, or as a text to extract from on demand.
 
-What target sides count in all partitions is put together in `marginals.py`. A partition becomes a grammar of its own,
-and `training/merge.py` makes one of them.
+A partition becomes a grammar of its own; `training/merge.py` merges them.
 
-A side is known by a rule that has it, and compared symbol by symbol, any nonterminal like any other. If it is asked in
-how many sentence pairs sides are, each is asked for once for each sentence pair that has it.
+A side is identified by a rule that has it, and compared symbol by symbol; all nonterminals are equal. If sentence pairs
+are counted, a partition asks for a side once for each sentence pair that contains it.
 
-A sentence pair holds a side, or a rule, if it is among what was extracted from it: where words that could be a side
-stand with other links, it is not one. Which nonterminal is which does not matter to what a target side occurs in.
+A sentence pair contains a side, or a rule, if it was extracted from it: the same words with another word alignment do
+not count. Two target sides that differ only in the numbers of their nonterminals count as the same.
 """
 
 from __future__ import annotations
@@ -43,65 +42,65 @@ from dragoman.model.rule_scores import (
     score_counted,
     sums,
 )
-from dragoman.training import prune
 from dragoman.training.lexical import lexical_tables, word_weights
-from dragoman.training.partitions import Kind, Parts, PartWork, counted_arrays, counted_columns, scored_parts
-from dragoman.training.rules.extract import RULES, aligned_text, instances_of, rule_runs, side_buckets
+from dragoman.training.partitions import PairKind, PartitionWork, ScoredParts, score_parts
+from dragoman.training.prune import least_significance, prune_pairs
+from dragoman.training.rules.extract import RULE_KIND, aligned_text, extract_rule_instances, instances_of, side_buckets
 
 
 class SentenceCounts(NamedTuple):
-    """In how many sentence pairs each rule is, and its source side."""
+    """Numbers of sentence pairs that contain each rule, and its source side."""
 
     rule: NDArray[np.int64]
     source: NDArray[np.int64]
 
     @classmethod
     def of(cls, counted: CountedRules, sentence: NDArray[np.int32]) -> SentenceCounts:
-        """Count; `sentence` is that of each instance."""
-        rule = counted.rule_of_instance
+        """Count sentence pairs; `sentence` is the sentence pair of each instance."""
+        rule = counted.pair_of_instance
         return cls(
             sentences_with(rule, sentence), sentences_with(counted.source_ids[rule], sentence)[counted.source_ids]
         )
 
 
 def target_sentences(counted: CountedRules, sentence: NDArray[np.int32]) -> NDArray[np.int64]:
-    """In how many sentence pairs each target side is, if the instances are all that there are."""
+    """Count the sentence pairs that contain each target side, if these are all instances of the text."""
     same = kernels.unpaired_sides(counted.targets.values, counted.targets.offsets)
-    return sentences_with(same[counted.target_ids[counted.rule_of_instance]], sentence, len(same))[same]
+    return sentences_with(same[counted.target_ids[counted.pair_of_instance]], sentence, len(same))[same]
 
 
-def negative_log_p(
+def rule_significance(
     counts: SentenceCounts, target: NDArray[np.int64], sentence_pairs: int, *, runtime: Runtime = Runtime()
 ) -> NDArray[np.float64]:
-    """For each rule -log p that its sides would share as many sentence pairs by chance (one-sided Fisher exact test).
+    """Return -log p of each rule: that its sides co-occur as often by chance (one-sided Fisher exact test).
 
-    `target` is in how many of the text's sentence pairs the target side of each rule is.
+    `target` has the number of sentence pairs that contain the target side of each rule.
     """
     with runtime.stage("testing significance") as share:
         return kernels.fisher_exact(counts.rule, counts.source, target, sentence_pairs, runtime.threads, share)
 
 
 def sentences_with(ids: NDArray[np.integer], sentence: NDArray[np.int32], size: int = 0) -> NDArray[np.int64]:
-    """In how many sentences each id is."""
+    """Count the sentences of each id."""
     return np.bincount(np.unique(ids.astype(np.int64) << 32 | sentence) >> 32, minlength=size)
 
 
 def own_counts(counted: CountedRules, instances: RuleInstances, *, sentences: bool) -> Arrays:
-    """For each target side what it counts and, with `sentences`, in how many it is, if a partition has all rules."""
+    """Count each target side and, with `sentences`, its sentence pairs, in a partition that has all rules."""
     answers: Arrays = {"total": counted.target_totals()}
     return answers | ({"sentences": target_sentences(counted, instances.sentence)} if sentences else {})
 
 
-def questions_of(counted: CountedRules, instances: RuleInstances, *, sentences: bool) -> Arrays:
-    """What a partition asks, and says, of its target sides; with `sentences` once for each that has them."""
+def side_questions(counted: CountedRules, instances: RuleInstances, *, sentences: bool) -> Arrays:
+    """Return a partition's questions about its target sides; with `sentences`, one per side and sentence pair."""
     if sentences:
-        sides = counted.target_ids[counted.rule_of_instance]
+        sides = counted.target_ids[counted.pair_of_instance]
         _, some = np.unique(sides.astype(np.int64) << 32 | instances.sentence, return_index=True)
         sides, places = sides[some], instances.take(some)
     else:
         sides, some = np.unique(counted.target_ids, return_index=True)
         places = counted.chosen.take(some)
-    # What a side counts is said once.
+    # The count of a side is in its first question only.
     first = np.concatenate([[True], sides[1:] != sides[:-1]])
     counts = np.where(first, counted.target_sums()[sides], np.uint64(0))
     return {
@@ -113,8 +112,8 @@ def questions_of(counted: CountedRules, instances: RuleInstances, *, sentences: 
     }
 
 
-def put_together(text: AlignedText, questions: Arrays, *, sentences: bool, runtime: Runtime = Runtime()) -> Arrays:
-    """What all partitions say of the side of each question."""
+def sum_target_counts(text: AlignedText, questions: Arrays, *, sentences: bool, runtime: Runtime = Runtime()) -> Arrays:
+    """Sum up the counts of the side of each question over all partitions."""
     instances = instances_of(questions)
     ids, sides = number_sides(text, instances, True, lambda share: None, runtime=runtime)
     side = kernels.unpaired_sides(sides.values, sides.offsets)[ids]
@@ -124,35 +123,37 @@ def put_together(text: AlignedText, questions: Arrays, *, sentences: bool, runti
 
 @dataclass(frozen=True)
 class RuleModel(RuleExtraction):
-    """From words to rules: which are extracted, and which of them are kept."""
+    """Extraction, scoring and pruning of rules."""
 
-    min_count: float = option(0.0, "drop rules with a count below", minimum=0)
-    prune_limit: int = option(0, "keep so many targets a source side, best p(e|f) first; 0 keeps all", minimum=0)
-    prune_score: float = option(0.0, "drop rules with p(e|f) below", minimum=0, maximum=1)
-    prune_significance: str | None = option(None, "drop rules whose -log p-value is below: a+e, a-e or a number")
+    min_count: float = option(0.0, "drop rules with a lower count", minimum=0)
+    prune_limit: int = option(
+        0, "keep at most this many targets per source side, best p(e|f) first; 0 keeps all", minimum=0
+    )
+    prune_score: float = option(0.0, "drop rules with a lower p(e|f)", minimum=0, maximum=1)
+    prune_significance: str | None = option(
+        None, "drop rules with a lower -log p-value (Fisher's exact test): a+e, a-e or a number"
+    )
 
     reordering_sentences: int = option(
         10_000,
-        "sentence pairs in which reordered nonterminals are counted, for structural distortion; 0 is all",
+        "number of sentence pairs to count reordered nonterminals in, for structural distortion; 0 is all",
         minimum=0,
     )
-    sample: int = option(
-        0, "places of a source side that rules on demand are taken from; 0 takes them from all", minimum=0
-    )
+    sample: int = option(0, "occurrences of a source side to extract rules on demand from; 0 is all", minimum=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.prune_significance is not None:
-            prune.significance_threshold(self.prune_significance)
+            least_significance(self.prune_significance)
 
     @property
     def prunes(self) -> bool:
-        """Whether some rules are dropped."""
+        """True if some rules are dropped."""
         return bool(self.min_count or self.prune_limit or self.prune_score) or self.prune_significance is not None
 
 
 def grammar(bitext: Bitext, links: Links, options: RuleModel = RuleModel(), *, runtime: Runtime = Runtime()) -> Grammar:
-    """Index the rules of an aligned text, with counts of how often their nonterminals are reordered, in memory."""
+    """Index the rules of an aligned text, with counts of reordered nonterminals, in memory."""
     found = rules(bitext, links, options, runtime=runtime)
     return Grammar.from_pairs(found, reordered_nonterminals(bitext, links, options, runtime=runtime))
 
@@ -160,7 +161,7 @@ def grammar(bitext: Bitext, links: Links, options: RuleModel = RuleModel(), *, r
 def reordered_nonterminals(
     bitext: Bitext, links: Links, options: RuleModel, *, runtime: Runtime = Runtime()
 ) -> NDArray[np.float64]:
-    """How often nonterminals of rules are reordered in as much of a text as the options say."""
+    """Count reordered nonterminals of rules in as much of a text as the options say."""
     return hole_counts(aligned_text(bitext, links), options, sentences=options.reordering_sentences, runtime=runtime)
 
 
@@ -181,25 +182,25 @@ def rules(
     return found.whole
 
 
-def rule_parts(bitext: Bitext, links: Links, options: RuleModel, *, runtime: Runtime = Runtime()) -> Parts:
-    """Do the same in the memory of a workspace; the result is in parts if it does not fit, or workers are elsewhere."""
+def rule_parts(bitext: Bitext, links: Links, options: RuleModel, *, runtime: Runtime = Runtime()) -> ScoredParts:
+    """Do the same in the memory of a workspace; the result is in parts if it does not fit or workers are several."""
     text = aligned_text(bitext, links)
-    with runtime.stage("counting linked words") as share:
+    with runtime.stage("counting aligned words") as share:
         lexical = lexical_tables(bitext, text.links, within(share, 0, 0.5))
         source, target = word_weights(bitext, text.links, lexical, within(share, 0.5, 1))
         mapped: dict[str, Any] = mapped_arrays(runtime.workspace, "rule-weights", {"source": source, "target": target})
         weights = mapped["source"], mapped["target"]
         del source, target, lexical
-    runs = rule_runs(bitext, text, options, target=False, runtime=runtime)
+    runs = extract_rule_instances(bitext, text, options, target=False, runtime=runtime)
     work = RuleWork(text, weights, (bitext.source.vocab, bitext.target.vocab), options)
-    return scored_parts(work, runs, runtime=runtime)
+    return score_parts(work, runs, runtime=runtime)
 
 
 @dataclass(frozen=True, eq=False)
-class RuleWork(PartWork):
-    """What is done with a partition of rules."""
+class RuleWork(PartitionWork):
+    """Work on a partition of rules."""
 
-    kind: ClassVar[Kind] = RULES
+    kind: ClassVar[PairKind] = RULE_KIND
 
     text: AlignedText
     weights: tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -208,51 +209,49 @@ class RuleWork(PartWork):
 
     @property
     def tests(self) -> bool:
-        """Whether rules are tested for their significance."""
+        """True if rules are tested for significance."""
         return self.options.prune_significance is not None
 
     def count(self, rows: Arrays, *, alone: bool, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
-        """Count rules and, if they are tested, the sentence pairs that they are in."""
+        """Count rules and, if they are tested for significance, the sentence pairs that contain them."""
         instances = instances_of(rows)
         counted = count_instances(instances, self.text, self.weights, runtime=runtime)
-        arrays = counted_arrays(counted) | vars(counted.chosen)
+        arrays = counted.arrays() | vars(counted.chosen)
         if self.tests:
             arrays |= SentenceCounts.of(counted, instances.sentence)._asdict()
-        return arrays, (own_counts if alone else questions_of)(counted, instances, sentences=self.tests)
+        return arrays, (own_counts if alone else side_questions)(counted, instances, sentences=self.tests)
 
     @property
     def counting_only(self) -> tuple[NDArray[Any], ...]:
-        """What words weigh is in the counts."""
+        """Word weights: they are part of the lexical weights already."""
         return self.weights
 
     def buckets(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> NDArray[np.integer]:
-        """Deal out by target side."""
+        """Partition questions by target side."""
         return side_buckets(self.text, questions, True, runtime=runtime)
 
     def reply(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
-        """Put together what was said of each target side."""
-        return put_together(self.text, questions, sentences=self.tests, runtime=runtime), {}
+        """Sum up the counts of each target side."""
+        return sum_target_counts(self.text, questions, sentences=self.tests, runtime=runtime), {}
 
     def score(
         self, arrays: Arrays, answers: Arrays, totals: NDArray[np.int64], *, runtime: Runtime = Runtime()
     ) -> PhrasePairs:
         """Score and prune the rules of a partition."""
-        options, known, asked = self.options, dict[str, Any](arrays), dict[str, Any](answers)
-        none = np.empty(0, np.int32)
-        counted = CountedRules(**counted_columns(arrays), chosen=instances_of(arrays), rule_of_instance=none)
-        pairs, rows = score_counted(counted, asked["total"], self.text, self.vocabs, runtime=runtime)
-        if options.prune_significance is not None:
-            threshold, number = prune.significance_threshold(options.prune_significance), len(self.text.source)
-            sentences, target = SentenceCounts(known["rule"], known["source"]), asked["sentences"][counted.target_ids]
-            found = negative_log_p(sentences, target, number, runtime=runtime)
-            pairs = pairs.take(np.flatnonzero(found[rows] >= prune.least_significance(threshold, number)))
-        if options.min_count and pairs.counts is not None:
-            pairs = pairs.take(np.flatnonzero(pairs.counts[:, 2] >= options.min_count))
-        if options.prune_score:
-            pairs = prune.minimum_score(pairs, "fwd", options.prune_score)
-        if options.prune_limit:
-            pairs = prune.table_limit(pairs, options.prune_limit)
-        return pairs
+        known, target = dict[str, Any](arrays), dict[str, Any](answers)
+        counted = CountedRules.from_arrays(arrays, instances_of(arrays))
+        pairs, order = score_counted(counted, target["total"], self.text, self.vocabs, runtime=runtime)
+        if self.options.min_count and pairs.counts is not None:
+            often = np.flatnonzero(pairs.counts[:, 2] >= self.options.min_count)
+            pairs, order = pairs.take(often), order[often]
+
+        def log_p(rows: NDArray[np.intp]) -> NDArray[np.float64]:
+            at = order[rows]
+            sentences = SentenceCounts(known["rule"][at], known["source"][at])
+            of_target = target["sentences"][counted.target_ids[at]]
+            return rule_significance(sentences, of_target, len(self.text.source), runtime=runtime)
+
+        return prune_pairs(pairs, self.options, len(self.text.source), log_p)
 
 
 def corpus_grammar(
@@ -260,21 +259,21 @@ def corpus_grammar(
 ) -> CorpusGrammar:
     """Index an aligned text for rules on demand. All rules are extracted once, to count their target sides.
 
-    What they count is mapped from disk if the memory of a workspace does not suffice.
+    The counts are mapped from disk if the memory of the workspace does not suffice.
     """
     if options.prunes:
         raise UsageError("rules on demand cannot be pruned beforehand; expected neither min-count nor a prune option")
     text = aligned_text(bitext, links)
     counts = _target_counts(bitext, text, options, runtime)
-    with runtime.stage("counting linked words"):
+    with runtime.stage("counting aligned words"):
         weights = word_weights(bitext, text.links, lexical_tables(bitext, links))
     limits = RuleExtraction(**{field.name: getattr(options, field.name) for field in fields(RuleExtraction)})
     return CorpusGrammar.of(text, limits, weights, counts, sample=options.sample, runtime=runtime)
 
 
 def _target_counts(bitext: Bitext, text: AlignedText, options: RuleModel, runtime: Runtime) -> TargetCounts:
-    """Count target sides; those of a partition have hashes in a range of their own."""
-    runs, workspace = rule_runs(bitext, text, options, target=True, runtime=runtime), runtime.workspace
+    """Count target sides; each partition has its own range of hashes."""
+    runs, workspace = extract_rule_instances(bitext, text, options, target=True, runtime=runtime), runtime.workspace
     writers: dict[str, ArrayWriter] = {}
     done = 0
     with runtime.stage("counting target sides") as share:

@@ -1,4 +1,4 @@
-"""Any language for which there is some tagged text: each word its most frequent tag."""
+"""A tagger for any language with some tagged text: each word gets its most frequent tag."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dragoman.training.tag.tagger import Tagger
 class MostFrequent(Tagger):
     """The tag that a word has most often in a tagged text; new words get the most frequent tag of words seen once.
 
-    Of equally frequent tags the first in the alphabet is taken.
+    Ties go to the first tag in the alphabet.
     """
 
     name = "most-frequent"
@@ -39,7 +39,7 @@ class MostFrequent(Tagger):
 
 
 def _lexicon(text: TaggedText) -> tuple[dict[str, str], str]:
-    """The tag of each word, and that of words that are not there."""
+    """Return the tag of each word, and the tag of unknown words."""
     names = list(text.tags.vocab)
     pairs = np.stack([text.words.sentences.values, text.tags.sentences.values])
     kinds, counts = np.unique(pairs, axis=1, return_counts=True)

@@ -1,4 +1,4 @@
-"""Many languages by spaCy's pipelines, which have to be installed."""
+"""Taggers of many languages by spaCy's pipelines, which have to be installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tagger is: sentences of words in, a tag for each word out."""
+"""Base of all part-of-speech taggers: sentences of words in, a tag for each word out."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Tagger(Options, ABC):
 
     @abstractmethod
     def tags(self, sentences: Iterable[list[str]]) -> Iterator[Sequence[str]]:
-        """Tag tokenised sentences, in order, none of them empty, and take their words as they are."""
+        """Tag tokenised sentences, none of them empty, in order, without changing their words."""
 
     def tag_lines(self, lines: Iterable[str]) -> Iterator[list[tuple[str, str]]]:
-        """Tag lines of tokens that ASCII white space separates: each token with its tag; an empty line has none.
+        """Tag lines of tokens separated by ASCII white space; yield the tokens of each line with their tags.
 
-        A tagger that does not give one tag for each token is refused with the line.
+        A tagger that does not return one tag per token is refused, with the line's number.
         """
         waiting: deque[list[str]] = deque()
 

@@ -1,4 +1,4 @@
-"""English by TextBlob's tagger, whose lexicon comes with the package."""
+"""An English tagger by TextBlob, whose lexicon comes with the package."""
 
 from __future__ import annotations
 

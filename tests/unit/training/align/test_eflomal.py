@@ -52,7 +52,7 @@ def test_links_are_read_sorted_and_options_passed(monkeypatch):
 
 def test_a_run_that_failed_is_an_error(monkeypatch):
     install(monkeypatch, "0-0\n", "")
-    with pytest.raises(DragomanError, match="wrote 1 lines of links for 3 sentence pairs"):
+    with pytest.raises(DragomanError, match="wrote 1 lines of word alignment for 3 sentence pairs"):
         Eflomal().align(bitext())
 
 

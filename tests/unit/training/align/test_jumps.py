@@ -12,7 +12,9 @@ from dragoman.model.parts import Settings
 from dragoman.training.align.auto import Auto, share_of_long_jumps
 from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.align.hmm import Hmm
-from dragoman.training.pipeline import PhraseModel, train
+from dragoman.training.phrases import PhraseModel
+from dragoman.training.pipeline import TrainRecipe, train
+from dragoman.training.prepare import PreparedText
 
 WORDS = [f"w{i}" for i in range(10)]
 
@@ -53,9 +55,8 @@ def test_models_of_distant_languages_have_a_longer_limit(order, options, setting
     target = " ".join(WORDS[i].upper() for i in order)
     bitext = Bitext(Corpus.from_lines([source]), Corpus.from_lines([target]))
     listening = Listening()
-    found = train(
-        bitext, alignment=links, phrase_model=options, settings=settings, runtime=Runtime(progress=listening)
-    ).model
+    text, recipe = PreparedText(bitext, settings), TrainRecipe(phrase_model=options)
+    found = train(text, recipe, alignment=links, runtime=Runtime(progress=listening)).model
     assert found.settings.reordering_limit == expected
     assert any("reordering limit is 12" in text for text in listening.said) == (expected == 12)
 
@@ -83,13 +84,13 @@ def test_the_default_aligner_looks_at_the_word_order_from_both_sides(order, expe
     found, wanted = Auto().align(bitext, runtime=Runtime(progress=listening)), expected.align(bitext)
     assert found.forward.values.tobytes() == wanted.forward.values.tobytes()
     assert found.reverse.values.tobytes() == wanted.reverse.values.tobytes()
-    assert any("aligning anew by the HMM" in text for text in listening.said) == isinstance(expected, Hmm)
+    assert any("aligning again by the HMM" in text for text in listening.said) == isinstance(expected, Hmm)
 
 
 def test_the_diagonal_aligner_is_said_to_be_made_for_others():
     bitext = in_order([9, 0, 8, 1, 7, 2, 6, 3, 5, 4])
     for aligner in (Diagonal(), Hmm()):
         listening = Listening()
-        train(bitext, aligner=aligner, runtime=Runtime(progress=listening))
+        train(PreparedText(bitext), TrainRecipe(aligner=aligner), runtime=Runtime(progress=listening))
         assert any("reordering limit is 12" in text for text in listening.said)
         assert any("try the aligner hmm" in text for text in listening.said) == isinstance(aligner, Diagonal)

@@ -7,10 +7,10 @@ from dragoman.core.corpus import links_of
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime
 from dragoman.training.align import Directions
-from dragoman.training.align.base import Method, symmetrise
+from dragoman.training.align.base import Symmetrisation, symmetrise
 from oracles import symmetrise as oracle
 
-METHODS = get_args(Method)
+METHODS = get_args(Symmetrisation)
 
 
 def random_links(rng, rows, length, density):
@@ -63,7 +63,7 @@ def test_no_rows_and_empty_rows():
 
 
 def test_what_does_not_fit_is_refused():
-    with pytest.raises(DataError, match="2 lines and those of the other 1"):
+    with pytest.raises(DataError, match="have 2 and 1 lines"):
         symmetrise(Directions(links_of([[], []]), links_of([[]])))
     with pytest.raises(UsageError, match="'grow'; there are intersection, union"):
         symmetrise(Directions(links_of([]), links_of([])), "grow")

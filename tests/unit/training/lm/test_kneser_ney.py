@@ -151,7 +151,7 @@ def test_much_text_that_repeats_itself_is_not_called_too_little():
     assert warning.startswith("the text repeats itself: of 303 1-grams 0 / 0 / 0 / 0; ")
     assert f"of {len(ngrams.orders[2]):,} 3-grams 0 / " in warning
     assert "too little" not in warning
-    assert "0.5,1,1.5 are used in their place" in warning
+    assert "0.5,1,1.5 are used instead" in warning
     other = estimate(corpus, KneserNey(order=3, discount_fallback="0.5,0.9,1.5"), runtime=Runtime(progress=heard))
     assert not np.array_equal(ngrams.orders[2].logprobs, other.orders[2].logprobs)
 
@@ -173,7 +173,7 @@ def test_marks_in_text_are_refused_with_their_line(mark):
     [
         ({"order": 17}, "order is 17"),
         ({"prune": "1"}, "expected 0 for words"),
-        ({"prune": "0,2,1"}, "do not fall"),
+        ({"prune": "0,2,1"}, "do not decrease"),
         ({"prune": "0,0,0,1"}, "at most 3"),
         ({"prune": "x"}, "separated by commas"),
         ({"prune": ""}, "separated by commas"),

@@ -8,7 +8,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime
 from dragoman.core.workspace import Workspace
 from dragoman.model.grammar import Grammar
-from dragoman.training.merge import merged_grammar
+from dragoman.training.merge import grammar_index
 from dragoman.training.phrases import PhraseModel, phrase_pairs, phrase_parts
 from dragoman.training.rules.extract import aligned_text, extract_rules
 from dragoman.training.rules.model import RuleModel, corpus_grammar, rule_parts, rules
@@ -31,7 +31,7 @@ def made(text, options, memory, tmp_path, threads=1):
     """How many parts there are, and the grammar."""
     with Workspace(memory, tmp_path) as workspace:
         found = rule_parts(*text, options, runtime=Runtime(threads, workspace=workspace))
-        grammar = merged_grammar(found, workspace)
+        grammar = grammar_index().build(found, workspace)
         grammar.check(text[0].source.vocab, text[0].target.vocab)
         return len(found.parts), everything(grammar)
 
@@ -55,7 +55,7 @@ def test_the_same_bytes_whatever_the_memory(case, tmp_path):
         with Workspace(memory, tmp_path) as workspace:
             spread = rule_parts(*text, options, runtime=Runtime(workspace=workspace, workers=Elsewhere(2)))
             assert len(spread.parts) > 4
-            assert everything(merged_grammar(spread, workspace)) == expected
+            assert everything(grammar_index().build(spread, workspace)) == expected
     assert list(tmp_path.iterdir()) == []
 
 
@@ -67,7 +67,7 @@ def test_phrases_as_a_grammar(tmp_path, memory):
     with Workspace(memory, tmp_path) as workspace:
         found = phrase_parts(*text, options, as_grammars=True, runtime=Runtime(workspace=workspace))
         assert len(found.parts) > 1
-        assert everything(merged_grammar(found, workspace)) == expected
+        assert everything(grammar_index().build(found, workspace)) == expected
 
 
 def test_target_sides_are_counted_for_rules_on_demand_whatever_the_memory(tmp_path):

@@ -12,7 +12,7 @@ from dragoman.model.grammar import Grammar
 from dragoman.model.rule_scores import ONE, AlignedText, RuleExtraction, RuleInstances, count_instances, score_instances
 from dragoman.training.lexical import LexicalTables, lexical_tables, word_weights
 from dragoman.training.rules.extract import aligned_text, extract_rules
-from dragoman.training.rules.model import RuleModel, SentenceCounts, negative_log_p, rules, target_sentences
+from dragoman.training.rules.model import RuleModel, SentenceCounts, rule_significance, rules, target_sentences
 from oracles.fisher import negative_log_p as exact_negative_log_p
 from oracles.phrase_table import random_bitext
 from oracles.rule_table import rule_table, rules_of, unpaired
@@ -161,7 +161,7 @@ def test_significance_is_that_of_what_was_extracted() -> None:
     weights = np.ones(bitext.source.words), np.ones(bitext.target.words)
     counted = count_instances(instances, text, weights)
     target = target_sentences(counted, instances.sentence)[counted.target_ids]
-    ps = negative_log_p(SentenceCounts.of(counted, instances.sentence), target, len(bitext))
+    ps = rule_significance(SentenceCounts.of(counted, instances.sentence), target, len(bitext))
     of_rule = dict(zip(zip(counted.source_ids.tolist(), counted.target_ids.tolist(), strict=True), ps, strict=True))
     found = np.array([of_rule[rule] for rule in zip(pairs.source_ids.tolist(), pairs.target_ids.tolist(), strict=True)])
     held = [{rule[:2] for rule in rules_of(*sentence, options)} for sentence in zip(*lists, strict=True)]

@@ -1,8 +1,8 @@
-"""How near two spellings are, letter by letter, and which words of a list are near a form.
+"""Weighted edit distance of spellings, and an index of similar words.
 
-A weighted edit distance: each letter is kept, replaced or dropped, and letters may come between. What the examples have
-of a letter counts most; where they say little, its kind does (marks are dropped, double letters become single ones,
-accents come and go), and where they say nothing, what is so in most languages: the constants below.
+Each letter is kept, replaced or deleted, and letters may be inserted. Costs are negative log-probabilities, estimated
+from examples with two levels of back-off: to the kind of a letter (marks are deleted, double letters become single
+ones, accents come and go), and to the constants below, which hold for most languages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.ragged import Ragged
 
-#: What usually becomes of so many letters of each kind: kept, another of the same skeleton, another, none.
+#: Prior counts of what becomes of letters of each kind: kept, another with the same skeleton, another, deleted.
 _KEPT, _ALIKE, _OTHER, _GONE = range(4)
 _USUAL = {
     "plain": (30.0, 1.0, 2.0, 1.0),
@@ -29,17 +29,17 @@ _USUAL = {
     "double": (6.0, 0.3, 0.5, 2.0),
 }
 
-#: How often a letter of each kind usually comes into a gap between two others, and how many gaps that is worth.
+#: Prior rate of insertion of each kind of letter into a gap between two others, and the weight of this prior in gaps.
 _COMES = {"plain": 0.03, "accented": 0.003, "mark": 0.001, "double": 0.02}
 _GAPS = 50.0
 
-#: How many letters what is known of their kind is worth, and among how many others one is chosen.
+#: Weight of the back-off to the kind of a letter, in letters; number of letters that one can be replaced by.
 _TRUST, _OTHERS = 2.0, 30.0
 
-#: Examples are aligned so many times, and no more forms than this, the most frequent ones: others teach little.
+#: Iterations of aligning the examples; largest number of forms, the most frequent first: others teach little.
 _ROUNDS, _FORMS = 2, 3000
 
-#: So many pairs of words are compared at once.
+#: Pairs of words that are compared at once.
 _PAIRS = 4096
 
 _RUN = re.compile(r"(.)\1+", re.DOTALL)
@@ -47,13 +47,13 @@ _RUN = re.compile(r"(.)\1+", re.DOTALL)
 
 @lru_cache(maxsize=1 << 16)
 def _bare(letter: str) -> str:
-    """A letter without accents; a mark is nothing."""
+    """Return a letter without accents; a mark becomes nothing."""
     parts = unicodedata.normalize("NFKD", letter).casefold()
     return "".join(part for part in parts if not unicodedata.combining(part))
 
 
 def skeleton(word: str) -> str:
-    """A word without accents and marks, and with double letters once.
+    """Return a word without accents and marks, and with double letters once.
 
     >>> skeleton("Schlo\\u017f\\u017f"), skeleton("fu\\u0364r"), skeleton("weiß")
     ('schlos', 'fur', 'weis')
@@ -63,7 +63,7 @@ def skeleton(word: str) -> str:
 
 
 def _symbols(word: str) -> list[str]:
-    """The letters of a word; one that stands behind its like is written twice, and so a letter of its own."""
+    """Return the letters of a word; one that follows its like is written twice, as a symbol of its own."""
     return [letter * 2 if before == letter else letter for before, letter in zip(f"\0{word}", word, strict=False)]
 
 
@@ -84,7 +84,7 @@ def _outcome(old: str, new: str) -> int:
 
 
 class _Costs(dict[tuple[str, str], float]):
-    """Costs of changes, each found out once."""
+    """Costs of changes, each computed once."""
 
     def __init__(self, cost: Callable[[str, str], float]):
         self._cost = cost
@@ -95,10 +95,10 @@ class _Costs(dict[tuple[str, str], float]):
 
 
 @dataclass(frozen=True, eq=False)
-class Letters:
-    """How often letters of examples became which others; an empty one stands for a gap.
+class EditCosts:
+    """Counts of changes of letters in examples; an empty letter stands for a gap.
 
-    >>> letters = Letters.of({"vnd": Counter(und=3), "vnnd": Counter(und=1), "jar": Counter(jahr=1)})
+    >>> letters = EditCosts.of({"vnd": Counter(und=3), "vnnd": Counter(und=1), "jar": Counter(jahr=1)})
     >>> costs = letters.costs(["vns", "vns"], ["uns", "ans"], np.array([0, 1]))
     >>> bool(costs[0] < costs[1])
     True
@@ -107,15 +107,15 @@ class Letters:
     counts: Mapping[tuple[str, str], float]
 
     @classmethod
-    def of(cls, forms: Mapping[str, Counter[str]]) -> Letters:
-        """Learn from forms with how often they have which modern forms, by aligning their letters."""
+    def of(cls, forms: Mapping[str, Counter[str]]) -> EditCosts:
+        """Estimate from forms with the counts of their modern forms, by aligning their letters."""
         chosen = sorted(forms, key=lambda form: (-forms[form].total(), form))[:_FORMS]
         pairs = [(_symbols(old), _symbols(new), count) for old in chosen for new, count in sorted(forms[old].items())]
         letters = cls({})
         for _ in range(_ROUNDS):
             counts: defaultdict[tuple[str, str], float] = defaultdict(float)
             for old, new, count in pairs:
-                # A form that is frequent says more, but not as much more as it is frequent.
+                # A frequent form counts more, but not in proportion to its frequency.
                 for change in letters._path(old, new):
                     counts[change] += math.log2(1 + count)
             letters = cls(dict(counts))
@@ -130,7 +130,7 @@ class Letters:
 
     @cached_property
     def _kinds(self) -> dict[str, NDArray[np.float64]]:
-        """For each kind of letter the shares of what becomes of it."""
+        """Relative frequencies of what becomes of each kind of letter."""
         found = {kind: np.array(usual) for kind, usual in _USUAL.items()}
         for (old, new), count in self.counts.items():
             if old:
@@ -139,7 +139,7 @@ class Letters:
 
     @cached_property
     def _coming(self) -> dict[str, float]:
-        """For each kind of letter how often one comes into a gap."""
+        """Rate of insertion of each kind of letter into a gap."""
         found = {kind: _GAPS * rate for kind, rate in _COMES.items()}
         for (old, new), count in self.counts.items():
             if not old:
@@ -148,7 +148,7 @@ class Letters:
 
     @cached_property
     def _gaps(self) -> float:
-        """As many as letters."""
+        """Number of gaps: that of letters."""
         return sum(count for (old, _), count in self.counts.items() if old)
 
     @cached_property
@@ -156,7 +156,7 @@ class Letters:
         return _Costs(self.cost)
 
     def cost(self, old: str, new: str) -> float:
-        """Minus the logarithm of the probability that a letter becomes another; either may be none."""
+        """Return -log p that a letter becomes another; either may be empty."""
         if not old:
             usual = self._coming[_kind(new)] / _OTHERS
             return -math.log((self.counts.get((old, new), 0.0) + _TRUST * usual) / (self._gaps + _TRUST))
@@ -165,7 +165,7 @@ class Letters:
         return -math.log((self.counts.get((old, new), 0.0) + _TRUST * usual) / (self._of_letter[old] + _TRUST))
 
     def _path(self, old: Sequence[str], new: Sequence[str]) -> list[tuple[str, str]]:
-        """The cheapest way to write one word as another."""
+        """Return the cheapest sequence of changes from one word to another."""
         costs, best = self._costs, [[0.0]]
         for b in new:
             best[0].append(best[0][-1] + costs["", b])
@@ -189,7 +189,7 @@ class Letters:
         return path
 
     def costs(self, forms: Sequence[str], words: Sequence[str], of_form: NDArray[np.integer]) -> NDArray[np.float64]:
-        """What it costs to write as each word the form that is its own."""
+        """Return the cost of changing the form of each word, `of_form`, into the word."""
         codes = _codes(forms), _codes(words)
         known, ids = np.unique(np.concatenate([side.values for side in codes]), return_inverse=True)
         olds = Ragged(ids[: len(codes[0].values)], codes[0].offsets)
@@ -207,10 +207,16 @@ class Letters:
         return found
 
 
+def code_points(words: Sequence[str]) -> Ragged[np.int32]:
+    """Return the code points of words."""
+    points = np.frombuffer("".join(words).encode("utf-32-le"), np.int32)
+    return Ragged(points, np.concatenate([[0], np.cumsum([len(word) for word in words])]).astype(np.int64))
+
+
 def _codes(words: Sequence[str]) -> Ragged[np.int64]:
-    """The symbols of words as numbers: twice the code point, and one more behind its like."""
-    points = np.frombuffer("".join(words).encode("utf-32-le"), np.uint32).astype(np.int64)
-    offsets = np.concatenate([[0], np.cumsum([len(word) for word in words])]).astype(np.int64)
+    """Return the symbols of words as numbers: twice the code point, plus one if a letter follows its like."""
+    letters = code_points(words)
+    points, offsets = letters.values.astype(np.int64), letters.offsets
     again = np.zeros(len(points), np.int64)
     again[1:] = points[1:] == points[:-1]
     again[offsets[:-1][offsets[:-1] < len(points)]] = 0
@@ -230,7 +236,7 @@ def _compared(
     gone: NDArray[np.float64],
     come: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """The edit distances of pairs: a row of the table for each letter of the old ones, of all pairs at once."""
+    """Return the edit distances of pairs: row by row of the table, for all pairs at once."""
     old, new = _padded(olds), _padded(news)
     inserted = np.concatenate([np.zeros((len(new), 1)), np.cumsum(come[new], axis=1)], axis=1)
     row, at = inserted.copy(), np.arange(len(old))
@@ -239,26 +245,26 @@ def _compared(
         letter = old[:, i]
         below = row + gone[letter][:, None]
         np.minimum(below[:, 1:], row[:, :-1] + change[letter[:, None], new], out=below[:, 1:])
-        # A letter that comes in continues a row: the least of all places before, and the cost from there.
+        # An insertion continues a row: the least of all places before, plus the cost from there.
         row = np.minimum.accumulate(below - inserted, axis=1) + inserted
         ends = olds.lengths == i + 1
         found[ends] = row[at, news.lengths][ends]
     return found
 
 
-#: The base of the hashes, which is odd, and what undoes a multiplication by it modulo 2^64.
+#: The base of the hashes, which is odd, and its inverse modulo 2^64.
 _BASE = 0x9E3779B97F4A7C15
 _INVERSE = pow(_BASE, -1, 1 << 64)
 
 
-class Nearby:
-    """Skeletons of words, each with every letter left out in turn, by hashes in order.
+class SimilarWords:
+    """Index of words by hashes of their skeletons, whole and with each letter deleted in turn.
 
-    Two skeletons meet where they are the same, where one has a letter more, and where each has one that the other
-    has not: one letter replaced, or one dropped and one that came.
+    Two words match if their skeletons are the same, or one has a letter more, or each has one that the other has not:
+    one letter replaced, or one deleted and one inserted.
 
-    >>> near = Nearby(["hand", "hund", "hunde", "haus"])
-    >>> of, words = near.meet(["hannd", "hutd"])
+    >>> near = SimilarWords(["hand", "hund", "hunde", "haus"])
+    >>> of, words = near.find(["hannd", "hutd"])
     >>> [near.words[word] for word in words[of == 0]], [near.words[word] for word in words[of == 1]]
     (['hand', 'hund'], ['hund'])
     """
@@ -269,8 +275,8 @@ class Nearby:
         order = np.argsort(hashes, kind="stable")
         self._hashes, self._of_word = hashes[order], of_word[order]
 
-    def meet(self, forms: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return pairs of forms and words that meet, in order, each once."""
+    def find(self, forms: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return pairs of forms and words that match, in order, each once."""
         hashes, of_form = _left_out([skeleton(form) for form in forms])
         begin = np.searchsorted(self._hashes, hashes)
         sizes = np.searchsorted(self._hashes, hashes, side="right") - begin
@@ -281,14 +287,13 @@ class Nearby:
 
 
 def _left_out(words: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Hashes of words as they are and with each letter left out, and whose they are."""
-    lengths = np.array([len(word) for word in words], np.int64)
-    points = np.frombuffer("".join(words).encode("utf-32-le"), np.uint32).astype(np.uint64)
+    """Return hashes of words, whole and with each letter deleted, and the word of each hash."""
+    letters = code_points(words)
+    points, lengths, starts = letters.values.astype(np.uint64), letters.lengths, letters.offsets[:-1]
     of_letter = np.repeat(np.arange(len(words)), lengths)
-    starts = np.cumsum(lengths) - lengths
     place = np.arange(len(points)) - np.repeat(starts, lengths)
     powers = np.cumprod(np.full(int(lengths.max(initial=0)) + 1, _BASE, np.uint64))
-    # A hash is the sum of letters times powers of the base by their places; letters are scattered first.
+    # A hash is the sum of letters times powers of the base by position; letters are scattered first.
     scattered = (points + np.uint64(1)) * np.uint64(0xD6E8FEB86659FD93)
     terms = (scattered ^ (scattered >> np.uint64(32))) * powers[place]
     until = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms)])

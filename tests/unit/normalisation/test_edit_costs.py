@@ -4,7 +4,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dragoman.normalisation.letters import Letters, skeleton
+from dragoman.normalisation.edit_costs import EditCosts, skeleton
 
 FORMS = {"vnd": Counter(und=5), "vnnd": Counter(und=2), "jn": Counter(ihn=3), "fu\u0364r": Counter({"f\u00fcr": 2})}
 
@@ -28,7 +28,7 @@ def distance(letters, old, new):
 
 def test_many_words_are_compared_as_one_by_one():
     rng = random.Random(1)
-    letters = Letters.of(FORMS)
+    letters = EditCosts.of(FORMS)
     forms = ["".join(rng.choices("vnduij\u0364", k=rng.randint(1, 9))) for _ in range(12)]
     words = ["".join(rng.choices("undiha\u00fc", k=rng.randint(1, 12))) for _ in range(60)]
     of_form = np.array([rng.randrange(12) for _ in words])
@@ -38,14 +38,14 @@ def test_many_words_are_compared_as_one_by_one():
 
 
 def test_what_the_examples_show_costs_less():
-    letters = Letters.of(FORMS)
+    letters = EditCosts.of(FORMS)
     assert letters.cost("v", "u") < letters.cost("v", "w")
     assert letters.counts["nn", ""] > 0
     assert letters.cost("mm", "") < letters.cost("m", "")  # a double letter, though another
 
 
 def test_without_examples_accents_and_double_letters_cost_least():
-    letters = Letters.of({})
+    letters = EditCosts.of({})
     forms = ["ko\u0364nnen"] * 3
     cheap, dearer, dearest = letters.costs(forms, ["k\u00f6nnen", "konten", "rennen"], np.arange(3))
     assert cheap < dearer < dearest

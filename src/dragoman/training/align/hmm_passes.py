@@ -1,7 +1,7 @@
 """Passes of the HMM over groups of sentence pairs, each with the pairs of words that occur in it.
 
-A pass looks at sentence pairs as wholes, whereas probabilities are kept by ranges of generated words. Where memory does
-not suffice for all, each range deals its probabilities out to the groups, and collects from them what its pairs count.
+A pass needs whole sentence pairs, whereas probabilities are stored by ranges of generated words. If memory does not
+suffice for all, each range distributes its probabilities to the groups, and collects the counts of its pairs from them.
 Counts are whole numbers and jumps are summed up block by block, so that both are the same whatever the groups.
 """
 
@@ -26,21 +26,21 @@ from dragoman.training.align.translation_table import TranslationTable
 #: Forward-backward keeps a few matrices of states by states and words by states; more is not worth the memory.
 MAX_MATRIX = 1 << 22
 
-#: Into how many blocks sentence pairs are cut, whose jumps are summed up each by itself.
+#: Number of blocks of sentence pairs; the jumps of each are summed up separately.
 _BLOCKS = 256
 
-#: What a pass takes for a cell, in bytes: its place in its row, and at most one pair.
+#: Memory of a pass per cell, in bytes: its place in its row, and at most one pair.
 _CELL = 36
 
 
-class SentenceGroups:
+class HmmPasses:
     """The sentence pairs of a translation table, as many together as fit into memory."""
 
     def __init__(self, table: TranslationTable):
         self._table, self._threads = table, table.runtime.threads
         generated, given = np.diff(table.generated.offsets), np.diff(table.given.offsets)
         too_long = (given + 1) * np.maximum(given, generated + 1) > MAX_MATRIX
-        #: How many sentence pairs are too long to be looked at.
+        #: Number of sentence pairs that are too long and left out.
         self.left_out = int(np.count_nonzero(too_long & (generated > 0)))
         cells = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.where(too_long, 0, generated * given))])
         # No pair can be counted more often than there are tokens.
@@ -67,7 +67,7 @@ class SentenceGroups:
         alpha: float | None,
         share: ShareDone,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """A pass of Baum-Welch. Returns the expected uses of each jump, and the chances to use it."""
+        """Do a pass of Baum-Welch; return the expected uses of each jump, and the chances to use it."""
         uses, chances = np.zeros(len(jumps)), np.zeros(len(jumps))
         for group, probabilities, part in self._each(share):
             counts, used, chanced, _ = kernels.hmm_expected_counts(
@@ -83,7 +83,7 @@ class SentenceGroups:
     def likeliest(
         self, jumps: NDArray[np.float64], uniform_share: float, null_probability: float, share: ShareDone
     ) -> NDArray[np.int32]:
-        """The given position of each generated token, or -1 where it has none; nothing is of use afterwards."""
+        """Return the given position of each generated token, or -1 if it has none; all else is removed."""
         best = [np.empty(0, np.int32)]
         for group, probabilities, part in self._each(share):
             best.append(
@@ -96,7 +96,7 @@ class SentenceGroups:
         return np.concatenate(best)
 
     def _each(self, share: ShareDone) -> Iterator[tuple[_Group, NDArray[np.float64], ShareDone]]:
-        """Each group with the probabilities of its pairs."""
+        """Yield each group with the probabilities of its pairs."""
         if not self._whole:
             for group in self._groups:
                 group.begin_probabilities()
@@ -108,7 +108,7 @@ class SentenceGroups:
             yield group, probabilities, within(share, number / len(self._groups), (number + 1) / len(self._groups))
 
     def _counts(self) -> Iterator[NDArray[np.float64]]:
-        """What the pairs of each range count in all groups."""
+        """Yield the counts of the pairs of each range in all groups."""
         if self._whole:
             yield self._groups[0].counts / self._unit
             return
@@ -120,7 +120,7 @@ class SentenceGroups:
 
 
 class _Group:
-    """Sentence pairs that follow another, cut at `bounds` into blocks; if they are not the `whole`, all is on disk."""
+    """Consecutive sentence pairs, in blocks with the given `bounds`; unless they are the `whole`, all is on disk."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class _Group:
         return range_table(self._given, self._generated, tokens, slice(0, types), self._null_word, runtime=runtime)
 
     def corpus(self) -> tuple[kernels.Cooccurrence, kernels.UnsignedRows, NDArray[np.int64]]:
-        """What kernels walk over: the pairs, the place of each cell's pair, and the blocks."""
+        """Return the input of kernels: the pairs, the place of each cell's pair, and the blocks."""
         arrays: dict[str, Any] = self._kept.load() if self._kept is not None else self._arrays
         table = Cooccurrence(
             given=self._given,
@@ -167,7 +167,7 @@ class _Group:
         return table.for_kernels(), kernels.UnsignedRows(values=arrays["cells"], offsets=self._cells), self._bounds
 
     def find_places(self, words: slice, offsets: NDArray[np.int64], pairs: NDArray[np.int32], null_word: int) -> None:
-        """Find where the pairs of a range's words stand among all of the range."""
+        """Find the places of this group's pairs among all pairs of a range of words."""
         assert self._kept is not None
         rows = self._kept.rows("pair_offsets", words.start, words.stop + 1)
         own = self._kept.rows("pair_given", int(rows[0]), int(rows[-1]))
@@ -180,30 +180,30 @@ class _Group:
         self._places = ArrayReader(self._file("places"))
 
     def begin_probabilities(self) -> None:
-        """Get ready for those of other probabilities."""
+        """Prepare for the probabilities of another pass."""
         with self._workspace.writing():
             self._writer = ArrayWriter(self._file("probabilities"), np.float64)
 
     def add_probabilities(self, number: int, probabilities: NDArray[np.float64]) -> None:
-        """Take those of the pairs of a range that occur here."""
+        """Add the probabilities of the pairs of a range that occur here."""
         with self._workspace.writing():
             self._writer.write(probabilities[self._places.rows(*self._sections[number : number + 2])])
 
     def probabilities(self) -> NDArray[np.float64]:
-        """The probabilities that were added."""
+        """Return the probabilities that were added."""
         with self._workspace.writing():
             self._writer.finish()
         return ArrayReader(self._file("probabilities")).rows()
 
     def put_counts(self, counts: NDArray[np.int64]) -> None:
-        """Keep what the pairs count."""
+        """Store the counts of the pairs."""
         if self._kept is None:
             self.counts = counts
         else:
             self._counts_kept = Kept(self._workspace, f"{self._name}-counts", {"counts": counts})
 
     def add_counts(self, number: int, counts: NDArray[np.int64]) -> None:
-        """Add what was kept to what all pairs of a range count."""
+        """Add the stored counts to those of all pairs of a range."""
         own = self._counts_kept.rows("counts", *self._sections[number : number + 2])
         counts[self._places.rows(*self._sections[number : number + 2])] += own
 
@@ -220,7 +220,7 @@ class _Group:
 
 
 def _balanced(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Cut rows, which begin at these offsets, into blocks of about equally many values; returns their bounds."""
+    """Return the bounds of blocks of rows with about equally many values."""
     rows, bounds = len(offsets) - 1, [0]
     for block in range(1, _BLOCKS):
         row = int(np.searchsorted(offsets, np.int64(float(offsets[-1]) * block / _BLOCKS)))

@@ -1,4 +1,4 @@
-"""Candidates for each form: what the model writes, what is memorised and what is near, with features to choose by."""
+"""Candidates for each form, from the model, from memorised forms and from similar words, with their features."""
 
 from __future__ import annotations
 
@@ -14,40 +14,39 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.nbest import NBest
-from dragoman.core.ragged import Ragged
 from dragoman.metrics.references import Compared
 from dragoman.model.language_model import LanguageModel
-from dragoman.normalisation.letters import skeleton
+from dragoman.normalisation.edit_costs import code_points, skeleton
 from dragoman.normalisation.lexicon import Lexicon, Memory
 from dragoman.search.translator import Translator
 
 #: The features beside those of the model, in the order of their columns.
-FEATURES = (
-    "known",  # a word of the modern list
-    "compound",  # not, but put together of two of them
-    "used",  # how often the examples have it as a modern form
-    "memorised",  # how often they have it for this form
-    "share",  # the share of that
-    "alike",  # if they do not have this form, how often they have it for those with the same skeleton
-    "same",  # the form as it is
-    "same.known",  # which is a modern word
-    "edits",  # letters that differ
-    "letters",  # how probable it is that letters change like that
-    "outside",  # not among what the model writes
-    "near",  # but a word of the list that is near
+CANDIDATE_FEATURES = (
+    "known",  # is a word of the modern list
+    "compound",  # is not, but a compound of two of them
+    "used",  # count as a modern form in the examples (logarithm)
+    "memorised",  # count as the modern form of this form (logarithm)
+    "share",  # relative frequency among the modern forms of this form
+    "alike",  # if this form is not in the examples, count for forms with the same skeleton (logarithm)
+    "same",  # equals the form
+    "same.known",  # equals the form, and is a modern word
+    "edits",  # edit distance
+    "letters",  # log-probability of the changes of letters
+    "outside",  # is not in the model's n-best list
+    "near",  # is not, but a similar word of the modern list
 )
 
 _NONE: Counter[str] = Counter()
 
-#: So many forms are looked at together.
+#: Forms that are translated together.
 _BLOCK = 2000
 
-#: Beside a form, so many of the model's candidates have their neighbours looked up, of which so many are looked at.
+#: Number of the model's candidates, beside the form, whose similar words are looked up; number of similar words kept.
 _BASES, _NEAR = 3, 10
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class CandidateLists:
     """Candidates of forms: those of form i are rows `offsets[i]` to `offsets[i + 1]` of `texts` and `features`."""
 
     offsets: NDArray[np.int64]
@@ -56,8 +55,8 @@ class Lists:
     features: NDArray[np.float64]
 
     @classmethod
-    def concatenate(cls, parts: Sequence[Lists]) -> Lists:
-        """Put lists with the same features one after the other."""
+    def concatenate(cls, parts: Sequence[CandidateLists]) -> CandidateLists:
+        """Concatenate lists with the same features."""
         sizes = np.concatenate([np.diff(part.offsets) for part in parts])
         return cls(
             np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
@@ -68,20 +67,20 @@ class Lists:
 
 
 @dataclass(frozen=True, eq=False)
-class Proposer:
-    """What proposes candidates: a model of characters at its weights, memorised forms, and a list of words."""
+class CandidateGenerator:
+    """Generator of candidates: a model of characters with its weights, memorised forms, and a list of words."""
 
     translator: Translator
     memory: Memory
     lexicon: Lexicon
     size: int = 40
 
-    def lists(self, forms: Sequence[str]) -> Iterator[Lists]:
+    def lists(self, forms: Sequence[str]) -> Iterator[CandidateLists]:
         """Yield the candidates of forms, a block at a time."""
         for start in range(0, len(forms), _BLOCK):
             yield self._block(forms[start : start + _BLOCK])
 
-    def _block(self, forms: Sequence[str]) -> Lists:
+    def _block(self, forms: Sequence[str]) -> CandidateLists:
         text = self.translator.model.preparation()
         parts = self.translator.search_batches(text.source(forms), forests=True)
         nbest = NBest.concatenate([part.nbest(self.size, distinct=True) for part in parts])
@@ -98,19 +97,21 @@ class Proposer:
         rows = np.array([row for candidates in found for row, _, _ in candidates.values()])
         marks = np.array([marks for candidates in found for _, *marks in candidates.values()])
         extra = [row for form, candidates in zip(forms, found, strict=True) for row in self._features(form, candidates)]
-        features = np.concatenate([own[rows], np.array(extra, np.float64), marks], axis=1)
-        features[:, len(names) + FEATURES.index("edits")] = _edits(forms, texts, offsets)
-        features[:, len(names) + FEATURES.index("letters")] = -self.memory.letters.costs(forms, texts, of_form)
+        compared = Compared(code_points(texts), of_form, code_points(forms))
+        edits = kernels.edit_distances(compared.for_kernels(), 1).astype(np.float64)
+        letters = -self.memory.edit_costs.costs(forms, texts, of_form)
+        columns = own[rows], np.array(extra, np.float64), np.stack([edits, letters], axis=1), marks
+        features = np.concatenate(columns, axis=1)
         outside = np.flatnonzero(marks[:, 0])
         corpus = Corpus.from_lines(text.target([texts[row] for row in outside.tolist()]))
         for name, model in self.translator.model.language_models.items():
             features[outside, names.index(name)] = _scores(model, corpus)
-        return Lists(offsets, texts, (*names, *FEATURES), features)
+        return CandidateLists(offsets, texts, (*names, *CANDIDATE_FEATURES), features)
 
     def _candidates(
         self, form: str, written: Sequence[str], begin: int, end: int
     ) -> dict[str, tuple[int, float, float]]:
-        """For each candidate the row of the model's that it is or is most like, and whether it is outside or near."""
+        """Return the candidates of a form, each with its row in the model's list, or the last row, and two features."""
         found: dict[str, tuple[int, float, float]] = {}
         for row in range(begin, end):
             if written[row].strip():
@@ -120,14 +121,14 @@ class Proposer:
         return found
 
     def _near(self, forms: Sequence[str], found: Sequence[Mapping[str, object]]) -> Iterator[tuple[int, str]]:
-        """Words of the list that are near to forms that are not memorised, or to what the model writes for them."""
+        """Yield words of the list that are similar to forms without memory, or to the model's candidates for them."""
         new = [i for i, form in enumerate(forms) if form not in self.memory.counts]
         asked = [(i, base) for i in new for base in dict.fromkeys((forms[i], *[*found[i]][:_BASES]))]
-        of_query, words = self.lexicon.nearby.meet([base for _, base in asked])
-        pairs = np.unique(np.array([i for i, _ in asked], np.int64)[of_query] * len(self.lexicon.nearby.words) + words)
-        of_form, words = np.divmod(pairs, max(len(self.lexicon.nearby.words), 1))
-        texts = [self.lexicon.nearby.words[word] for word in words.tolist()]
-        costs = self.memory.letters.costs(forms, texts, of_form)
+        of_query, words = self.lexicon.similar.find([base for _, base in asked])
+        pairs = np.unique(np.array([i for i, _ in asked], np.int64)[of_query] * len(self.lexicon.similar.words) + words)
+        of_form, words = np.divmod(pairs, max(len(self.lexicon.similar.words), 1))
+        texts = [self.lexicon.similar.words[word] for word in words.tolist()]
+        costs = self.memory.edit_costs.costs(forms, texts, of_form)
         order = np.lexsort((words, costs, of_form))
         rank = np.arange(len(order)) - np.searchsorted(of_form, of_form)
         for place in order[rank < _NEAR].tolist():
@@ -148,48 +149,34 @@ class Proposer:
                 math.log1p(alike[candidate]),
                 float(same),
                 float(same and known),
-                0.0,  # the edits of all are counted together, and what they cost
-                0.0,
             )
 
 
 def _scores(model: LanguageModel, corpus: Corpus) -> NDArray[np.float64]:
-    """The logarithms of the probabilities of lines, ends included."""
+    """Return the log-probabilities of lines, ends included."""
     sentences = model.sentences(corpus)
     each = model.logprobs(sentences).astype(np.float64)
     return np.asarray(math.log(10) * np.add.reduceat(each, sentences.offsets[:-1] + np.arange(len(sentences))))
 
 
-def _edits(forms: Sequence[str], texts: Sequence[str], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    ours, theirs = _code_points(texts), _code_points(forms)
-    of_form = np.repeat(np.arange(len(forms)), np.diff(offsets))
-    found = kernels.edit_distances(Compared(ours, of_form, theirs).for_kernels(), 1)
-    return found.astype(np.float64)
-
-
-def _code_points(texts: Sequence[str]) -> Ragged[np.int32]:
-    points = np.frombuffer("".join(texts).encode("utf-32-le"), np.int32)
-    return Ragged(points, np.concatenate([[0], np.cumsum([len(text) for text in texts])]).astype(np.int64))
-
-
-#: Forms that are less probable are not looked at again.
+#: Less probable forms are ignored.
 _IMPROBABLE = 1e-3
 
 
-class Normalised(NamedTuple):
-    """A word's modern spelling, its probability, and others with theirs, the most probable first."""
+class NormalisedWord(NamedTuple):
+    """A word's modern spelling, its probability, and the alternatives with theirs, the most probable first."""
 
     modern: str
     confidence: float
     alternatives: tuple[tuple[str, float], ...] = ()
 
     def log_probabilities(self) -> list[tuple[str, float]]:
-        """All forms that are not improbable, with the logarithms of their probabilities."""
+        """Return all forms that are not improbable, with their log-probabilities."""
         forms = [(self.modern, self.confidence), *(one for one in self.alternatives if one[1] > _IMPROBABLE)]
         return [(form, math.log(max(sure, _IMPROBABLE))) for form, sure in forms]
 
-    def preferring(self, place: int) -> Normalised:
-        """Return the same with another of its forms first: 0 is the one that is."""
+    def preferring(self, place: int) -> NormalisedWord:
+        """Return the same with the form at `place` first; 0 is the present one."""
         forms = [(self.modern, self.confidence), *self.alternatives]
         modern, sure = forms.pop(place)
-        return Normalised(modern, sure, tuple(forms))
+        return NormalisedWord(modern, sure, tuple(forms))

@@ -5,9 +5,9 @@ import pytest
 
 from dragoman.core.runtime import Runtime
 from dragoman.core.workspace import Workspace
-from dragoman.training.align import sentence_groups
+from dragoman.training.align import hmm_passes
 from dragoman.training.align.hmm import Hmm
-from dragoman.training.align.sentence_groups import SentenceGroups
+from dragoman.training.align.hmm_passes import HmmPasses
 from dragoman.training.align.translation_table import TranslationTable
 from oracles.phrase_table import random_bitext
 
@@ -27,7 +27,7 @@ def test_groups_and_ranges_change_nothing(bitext, tmp_path, alpha):
     for memory, threads in ((None, 1), (None, 2), (2_000_000, 1), (800_000, 2), (400_000, 1)):
         with Workspace(memory, tmp_path) as workspace:
             table = TranslationTable(bitext.source, bitext.target, runtime=Runtime(threads, workspace=workspace))
-            groups = SentenceGroups(table)
+            groups = HmmPasses(table)
             numbers.append((len(groups._groups), len(table.words)))
             jumps = np.linspace(1, 2, 9)
             sums = [np.stack(groups.improve(jumps, 0.2, 0.2, alpha, silent)).tobytes() for _ in range(3)]
@@ -42,13 +42,13 @@ def test_groups_and_ranges_change_nothing(bitext, tmp_path, alpha):
 
 
 def test_pairs_that_are_too_long_have_no_links_whatever_the_memory(bitext, tmp_path, monkeypatch):
-    monkeypatch.setattr(sentence_groups, "MAX_MATRIX", 50)
+    monkeypatch.setattr(hmm_passes, "MAX_MATRIX", 50)
     with Workspace(400_000, tmp_path) as workspace:
         table = TranslationTable(bitext.source, bitext.target, runtime=Runtime(workspace=workspace))
-        assert SentenceGroups(table).left_out
-    with pytest.warns(UserWarning, match="without links"):
+        assert HmmPasses(table).left_out
+    with pytest.warns(UserWarning, match="does not align"):
         expected = Hmm(iterations=1).align(bitext)
-    with Workspace(400_000, tmp_path) as workspace, pytest.warns(UserWarning, match="without links"):
+    with Workspace(400_000, tmp_path) as workspace, pytest.warns(UserWarning, match="does not align"):
         limited = Hmm(iterations=1).align(bitext, runtime=Runtime(workspace=workspace))
     assert limited.forward.values.tobytes() == expected.forward.values.tobytes()
     assert limited.reverse.offsets.tobytes() == expected.reverse.offsets.tobytes()

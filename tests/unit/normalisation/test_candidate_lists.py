@@ -1,16 +1,16 @@
 import pytest
 
+from dragoman.normalisation.candidate_lists import CandidateGenerator, CandidateLists
 from dragoman.normalisation.characters import LIMITS
 from dragoman.normalisation.lexicon import Lexicon
-from dragoman.normalisation.lists import Lists, Proposer
 from dragoman.search.translator import Translator
 
 
 @pytest.fixture(scope="module")
 def lists(normaliser):
     lexicon = Lexicon.of([*normaliser.lexicon.words, "zwergh\u00fchner"])
-    proposer = Proposer(Translator.of(normaliser.model, limits=LIMITS), normaliser.memory, lexicon)
-    return Lists.concatenate([*proposer.lists(["zwerghu\u0364ner", next(iter(normaliser.memory.counts))])])
+    generator = CandidateGenerator(Translator.of(normaliser.model, limits=LIMITS), normaliser.memory, lexicon)
+    return CandidateLists.concatenate([*generator.lists(["zwerghu\u0364ner", next(iter(normaliser.memory.counts))])])
 
 
 def column(lists, name):
