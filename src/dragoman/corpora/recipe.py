@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, version
 from dragoman.core.files import PathLike, open_output, output_folder
-from dragoman.core.options import Options, option
+from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.core.toml import format_toml
+from dragoman.corpora.builder import CorpusBuilder
 from dragoman.corpora.text import fold, normalise
 
 
@@ -166,11 +167,9 @@ class Material:
 
 
 @dataclass(frozen=True)
-class Recipe(Options, ABC):
-    """How to make one parallel corpus; a new recipe is one file with a subclass that has a name and gathers."""
+class Recipe(CorpusBuilder):
+    """A parallel corpus made from packages; a new recipe is one file with a subclass that has a name and gathers."""
 
-    name: ClassVar[str]
-    summary: ClassVar[str]
     #: Whether a pair with two equal sides is a translation (as between two stages of a language) or was left undone.
     keep_identical: ClassVar[bool] = False
 
