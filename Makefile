@@ -9,7 +9,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
 
 .PHONY: demo test test-random lint sanitize mutations docs wheel clean
 
-demo: $(VENV)/installed-bible
+demo: $(VENV)/installed-demo
 	$(BIN)/dragoman demo --out demo
 
 test: $(VENV)/installed-test lint
@@ -57,7 +57,7 @@ wheel: $(BIN)/python
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair -w dist build/wheel/*.whl
 	$(PYTHON) -m venv $(CLEAN)
 	! $(ALONE) /bin/sh -c 'command -v c++ || command -v cc || command -v g++ || command -v gcc || command -v clang'
-	$(ALONE) python -m pip --disable-pip-version-check -q install --only-binary :all: "$$(ls dist/*.whl)[bible]"
+	$(ALONE) python -m pip --disable-pip-version-check -q install --only-binary :all: "$$(ls dist/*.whl)[demo]"
 	cd build/wheel && $(ALONE) dragoman demo --out demo
 	ls -l dist/*.whl
 
