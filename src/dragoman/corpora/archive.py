@@ -1,4 +1,4 @@
-"""Corpora that others have published as files: downloaded or copied, and compared with known checksums."""
+"""Corpora that others have published as files, downloaded or copied, and checked by SHA-256."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class ArchiveManifest:
 
 @dataclass(frozen=True)
 class Archive(CorpusBuilder):
-    """Files that somebody has published, with the split and the tokens that they have; a subclass is only data.
+    """Published files, with their own split and tokens; a subclass is only data.
 
-    They come from their own addresses, from a `mirror`, or from a `folder`. A folder or mirror has them under the names
-    that `build` writes, so that a corpus that was built serves as either; a folder may also be a copy of the published
-    ones, compressed or not. Downloads that break off continue with the next call.
+    They come from their own addresses, from a `mirror`, or from a `folder`. A mirror has them under the names that
+    `build` writes, so that a finished corpus can serve as one. A folder has the same names, or is a copy of the
+    published files; they may be compressed. A download that breaks off continues with the next call.
     """
 
     licence: ClassVar[str]

@@ -1,4 +1,4 @@
-"""The base of everything in this folder that builds a corpus."""
+"""Base class of the corpora that can be built by name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AnyManifest(Protocol):
 
 @dataclass(frozen=True)
 class CorpusBuilder(Options, ABC):
-    """A corpus that can be built by name; `Recipe` and `Archive` are the two kinds."""
+    """A corpus that can be built: a `Recipe` makes it from packages, an `Archive` has its published files."""
 
     name: ClassVar[str]
     summary: ClassVar[str]

@@ -1,5 +1,6 @@
 import http.server
 import re
+import shutil
 import subprocess
 import threading
 
@@ -67,6 +68,8 @@ def server():
 @pytest.fixture
 def make_package(tmp_path, tmp_path_factory):
     """Return a function that writes a small Debian package into the test's folder."""
+    if shutil.which("dpkg-deb") is None:
+        pytest.skip("needs dpkg-deb, a program of Debian and Ubuntu")
 
     def make(name, version, files):
         root = tmp_path_factory.mktemp("package")

@@ -73,7 +73,7 @@ def test_verses_are_aligned_by_number_and_references_follow(versions, tmp_path):
 def test_a_missing_version_says_what_to_install():
     with pytest.raises(UsageError, match="version 'nosuch' is not installed; try: pip install pythonbible-nosuch"):
         read_version("nosuch")
-    with pytest.raises(UsageError, match="is no version"):
+    with pytest.raises(UsageError, match="is not a version"):
         read_version("../x")
 
 
