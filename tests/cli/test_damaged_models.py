@@ -25,6 +25,8 @@ from dragoman.text.casing import Casing
 from dragoman.training.pipeline import train
 from dragoman.training.rules.model import RuleModel
 
+pytestmark = pytest.mark.slow
+
 SIDES = ("source", "target")
 COMMANDS = {
     "show": lambda model, out: ["model", "show", model],

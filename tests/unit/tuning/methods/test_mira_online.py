@@ -22,6 +22,8 @@ from dragoman.tuning.problems.hope_fear import HypothesisFinder
 from oracles.lessons import chart_lesson, reachable_lesson, sparse_chart_lesson
 from oracles.tuning_margin import solve_mira
 
+pytestmark = pytest.mark.slow
+
 ALL = {"best": 100_000, "hope": 100_000, "fear": 100_000, "beam": 100_000}
 
 

@@ -26,6 +26,8 @@ from oracles.phrase_documents import Document
 from oracles.risk import NAMES, TinyCorpus
 from oracles.sampler import probabilities
 
+pytestmark = pytest.mark.slow
+
 WEIGHTS = np.array([0.7, -0.4, 0.2])
 
 
