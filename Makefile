@@ -7,13 +7,17 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 STUB := src/dragoman/kernels/_kernels.pyi
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
 
-.PHONY: demo test test-random lint figures sanitize mutations docs wheel clean
+.PHONY: demo test test-fast test-random lint figures sanitize mutations docs wheel sdist clean
 
-demo: $(VENV)/installed-bible
+demo: $(VENV)/installed-demo
 	$(BIN)/dragoman demo --out demo
 
 test: $(VENV)/installed-test lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+# For daily work: without lint, and without tests that are marked `slow`.
+test-fast: $(VENV)/installed-test
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow"
 
 # In another order each time; the seed is printed, and SEED="-p randomly --randomly-seed=7" gives the same order again.
 SEED ?= -p randomly
@@ -62,9 +66,14 @@ wheel: $(BIN)/python
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair -w dist build/wheel/*.whl
 	$(PYTHON) -m venv $(CLEAN)
 	! $(ALONE) /bin/sh -c 'command -v c++ || command -v cc || command -v g++ || command -v gcc || command -v clang'
-	$(ALONE) python -m pip --disable-pip-version-check -q install --only-binary :all: "$$(ls dist/*.whl)[bible]"
+	$(ALONE) python -m pip --disable-pip-version-check -q install --only-binary :all: "$$(ls dist/*.whl)[demo]"
 	cd build/wheel && $(ALONE) dragoman demo --out demo
 	ls -l dist/*.whl
+
+# The source distribution of a release, in dist/.
+sdist: $(BIN)/python
+	$(PIP) install 'build>=1,<2'
+	$(BIN)/python -m build --sdist --outdir dist
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

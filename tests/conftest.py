@@ -1,6 +1,6 @@
-"""Makes the slow twins in tests/oracles importable as `oracles`, and keeps tests out of each other's way.
+"""Make the slow twins in tests/oracles importable as `oracles`, and keep tests out of each other's way.
 
-What takes long comes first. A test that patches anything does so in a process of its own, and a module's threads and
+Slow tests come first. A test that patches anything does so in a process of its own, and a module's threads and
 processes end with it.
 """
 
@@ -28,27 +28,12 @@ if hasattr(signal, "SIGHUP"):
 settings.register_profile("suite", deadline=None, derandomize="DRAGOMAN_FUZZ_EXAMPLES" not in os.environ)
 settings.load_profile("suite")
 
-# What takes longest comes first, the very longest before all others, so that no core is left waiting for it at the end.
-_LONG = (
-    "docs/test_tutorial.py",
-    "docs/test_how_to.py",
-    "cli/test_demo.py",
-    "cli/test_experiment_decisions.py",
-    "cli/test_experiment.py",
-    "docs/test_notebooks.py",
-    "cli/test_damaged_models.py",
-    "statistical/test_sampler_exactness.py",
-    "unit/metrics/test_against_sacrebleu.py",
-    "unit/tuning/runs/test_sparse_loop.py",
-    "cli/test_interruption.py",
-)
-_PLACES = {Path(__file__).parent / name: place for place, name in enumerate(_LONG)}
-
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
+    """Begin with slow tests, so that no process is left waiting for one at the end."""
     if not config.pluginmanager.hasplugin("randomly"):
-        items.sort(key=lambda item: _PLACES.get(item.path, len(_LONG)))
+        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.hookimpl(tryfirst=True)

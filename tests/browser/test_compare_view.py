@@ -5,6 +5,8 @@ from playwright.sync_api import expect
 
 import dragoman as dm
 
+pytestmark = pytest.mark.slow
+
 TEXT = "Une femme dort près de la rivière.\nUn homme court dans la rue."
 REFERENCE = "A woman sleeps near the river.\nA man runs on the street."
 

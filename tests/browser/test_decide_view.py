@@ -1,6 +1,9 @@
 """Decide: the posterior by each kind of evidence, and what rules choose."""
 
+import pytest
 from playwright.sync_api import expect
+
+pytestmark = pytest.mark.slow
 
 SENTENCE = "Une femme dort près de la rivière."
 

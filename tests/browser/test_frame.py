@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+pytestmark = pytest.mark.slow
+
 SENTENCE = "Une femme dort près de la rivière."
 VIEWS = ("translate", "weights", "decide", "compare", "runs", "lists", "normalise")
 _PAPER = "getComputedStyle(document.body).backgroundColor"

@@ -5,6 +5,8 @@ from playwright.sync_api import expect
 
 import dragoman as dm
 
+pytestmark = pytest.mark.slow
+
 LISTS = (
     "0 ||| the house ||| lm= -2 tm= -1 ||| -3\n0 ||| a house ||| lm= -1 tm= -3 ||| -4\n"
     "1 ||| a cat ||| lm= -2 tm= -2 ||| -4\n1 ||| the cat ||| lm= -5 tm= -2.5 ||| -7.5\n"

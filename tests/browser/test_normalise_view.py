@@ -5,6 +5,8 @@ from playwright.sync_api import expect
 
 import dragoman as dm
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def spelt(at):

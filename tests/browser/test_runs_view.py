@@ -2,9 +2,12 @@
 
 import shutil
 
+import pytest
 from playwright.sync_api import expect
 
 from dragoman.tuning.runs.run import Run
+
+pytestmark = pytest.mark.slow
 
 
 def test_curves_of_all_runs_and_weights_of_one(at, folder):

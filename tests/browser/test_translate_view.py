@@ -2,9 +2,12 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from dragoman.core.weights import Weights
+
+pytestmark = pytest.mark.slow
 
 SENTENCE = "Une femme dort près de la rivière."
 

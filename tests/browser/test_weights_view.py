@@ -5,6 +5,8 @@ from playwright.sync_api import expect
 
 from dragoman.core.weights import Weights
 
+pytestmark = pytest.mark.slow
+
 SENTENCE = "Une femme dort près de la rivière."
 
 

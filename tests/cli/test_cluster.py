@@ -17,7 +17,7 @@ from dragoman.core.work.cluster import ClusterWorkers
 from dragoman.decision import gains as spread_gains
 from dragoman.formats.nbest import chunks
 
-pytestmark = pytest.mark.needs_threads
+pytestmark = [pytest.mark.slow, pytest.mark.needs_threads]
 
 
 @pytest.fixture(scope="module")

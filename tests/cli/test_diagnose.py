@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SMALL = ("--samples", 60, "--nbest", 200, "--pop-limit", 20)
 
 

@@ -8,6 +8,8 @@ from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from oracles.lexical_consistency import lexical_consistency
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def richer(dragoman, model, tmp_path):

@@ -7,6 +7,8 @@ import pytest
 
 from dragoman.evaluation.statistics.significance import holm
 
+pytestmark = pytest.mark.slow
+
 PLAN = """
 title = "Two methods"
 model = "{model}"

@@ -9,6 +9,8 @@ import pytest
 
 from dragoman.core.toml import read_toml
 
+pytestmark = pytest.mark.slow
+
 PLAN = """
 model = "{model}"
 source = "dev.s"

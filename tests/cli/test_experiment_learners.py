@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PLAN = """
 model = "{model}"
 source = "dev.s"

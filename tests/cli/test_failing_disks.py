@@ -18,6 +18,8 @@ from dragoman.core.errors import DragomanError
 from dragoman.core.own_files import is_leftover
 from dragoman.core.work.workers import ThreadWorkers
 
+pytestmark = pytest.mark.slow
+
 
 class FailingDisk:
     """Lets a call that changes files below a folder fail, and those after it as well if it is for want of room."""

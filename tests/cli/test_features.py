@@ -9,6 +9,8 @@ from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from oracles.toy_language import ADJECTIVES, DETERMINERS, NOUNS, VERBS
 
+pytestmark = pytest.mark.slow
+
 TAGS = {
     **dict.fromkeys(DETERMINERS.values(), "DT"),
     **dict.fromkeys([*NOUNS.values(), "flight", "theft"], "NN"),

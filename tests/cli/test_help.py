@@ -12,6 +12,8 @@ from dragoman import __version__ as version
 from dragoman.cli.main import build_app
 from dragoman.cli.shell.commands import listed
 
+pytestmark = pytest.mark.slow
+
 
 def walk(command, *names):
     """A command with its name, then all that are below it."""

@@ -10,6 +10,8 @@ from dragoman.formats.nbest.format import NBEST_FORMATS
 from dragoman.model.bundle import Model
 from oracles.tiny_grammar import SOURCE, TARGET, tiny_model
 
+pytestmark = pytest.mark.slow
+
 PLAN = """
 model = "{model}"
 source = "source"

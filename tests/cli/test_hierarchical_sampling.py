@@ -7,6 +7,8 @@ import pytest
 
 from oracles import chart_space
 
+pytestmark = pytest.mark.slow
+
 LINES = ["f0 f1 f2", "f2 f4 f1 f0", "f3"]
 
 

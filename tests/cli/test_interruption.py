@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 #: Enough to keep any machine busy until it is interrupted.
 FOR_EVER = ["--aligner-option", "iterations=100000000"]
 #: A disk without room.

@@ -8,6 +8,8 @@ import pytest
 from oracles.kills import Commands, moments
 from oracles.spelling import MODERN, pairs, table
 
+pytestmark = pytest.mark.slow
+
 PLAN = """
 title = "Killed"
 model = "{model}"

@@ -10,6 +10,8 @@ import pytest
 from dragoman.cli import mbr as mbr_command
 from dragoman.formats.nbest import chunks
 
+pytestmark = pytest.mark.slow
+
 LISTS = [
     ["the cat sat", "the cat sat down", "a dog sat down", "the cat sat down"],
     ["we see the sea", "we see a sea", "they hear"],

@@ -8,6 +8,8 @@ import pytest
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def tables(model, tmp_path):

@@ -6,6 +6,8 @@ import pytest
 
 from oracles.spelling import MODERN, pairs, table
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):

@@ -9,6 +9,8 @@ from dragoman.model.bundle import Model
 from dragoman.tuning.runs.run import Run
 from oracles.raw_text import write_raw_text
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):

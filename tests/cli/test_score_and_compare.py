@@ -12,6 +12,8 @@ from dragoman.cli.main import main
 from dragoman.evaluation.statistics.significance import holm
 from oracles.scored_text import OUTPUTS, REFERENCES, TOKENISERS, sacrebleu_of
 
+pytestmark = pytest.mark.slow
+
 REFERENCE = "the cat sat on the mat .\na dog ran home quickly today\nwe saw the old house\n"
 GOOD = "the cat sat on the mat .\na dog ran home today\nwe saw an old house\n"
 BAD = "cat mat the sat\na dog home\nwe the saw\n"

@@ -15,6 +15,8 @@ import pytest
 
 import dragoman as dm
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

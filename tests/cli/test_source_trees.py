@@ -10,6 +10,8 @@ import pytest
 from dragoman.core.weights import Weights
 from oracles import trees
 
+pytestmark = pytest.mark.slow
+
 SYNTAX = {"syntax.equal": 2.0, "syntax.cross": -1.5}
 
 

@@ -12,6 +12,8 @@ from rich.console import Console
 from dragoman.cli.shell import terminal
 from dragoman.core.progress import BarProgress
 
+pytestmark = pytest.mark.slow
+
 NASTY = "[/bold] a[0] [red]x[/red] \\"
 
 

@@ -11,6 +11,8 @@ import pytest
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def dev(toy, tmp_path_factory):

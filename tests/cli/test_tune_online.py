@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def tune(toy, model, tmp_path):

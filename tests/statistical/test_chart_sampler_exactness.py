@@ -27,6 +27,8 @@ from oracles.chart_chains import (
 )
 from oracles.sampler import p_value, probabilities
 
+pytestmark = pytest.mark.slow
+
 COPIES = 1500
 KINDS = ("subtree", "rule", "glue", "jump")
 

@@ -19,6 +19,8 @@ from oracles.phrase_chains import counts_of, other_weights, random_schedule, run
 from oracles.phrase_documents import Document
 from oracles.sampler import Blocks, p_value, probabilities, scan
 
+pytestmark = pytest.mark.slow
+
 COPIES = 2000
 OPERATORS = ("merge_split", "reorder", "retranslate")
 

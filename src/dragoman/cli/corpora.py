@@ -1,4 +1,4 @@
-"""`dragoman corpora`: real parallel corpora from package registries."""
+"""`dragoman corpora`: real corpora, from package registries or published files."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ import typer
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Force, command, command_group, refuse_existing
 from dragoman.cli.shell.terminal import runtime_of
+from dragoman.core.errors import UsageError
 from dragoman.core.options import options_from
 from dragoman.corpora import CORPORA
+from dragoman.corpora.archive import Archive
+from dragoman.corpora.recipe import Recipe
 
 
 def register(app: typer.Typer) -> None:
@@ -26,6 +29,8 @@ def register(app: typer.Typer) -> None:
         for name in CORPORA.names():
             recipe = CORPORA.get(name)
             console.print(f"[bold]{name}[/bold]  {recipe.summary}")
+            if issubclass(recipe, Archive):
+                console.print(f"    [dim]licence: {recipe.licence}; see {recipe.home}[/dim]")
             for field in fields(recipe):
                 shown = "" if field.default is None else f" [dim](default {field.default})[/dim]"
                 console.print(f"    {field.name}  {field.metadata['help']}{shown}")
@@ -37,21 +42,37 @@ def register(app: typer.Typer) -> None:
             "dragoman corpora build kjv-web --out corpus",
             "dragoman corpora build libreoffice-help --option source=fr --option target=en --out corpus",
             "dragoman corpora build wesnoth --option source=de --option dev=500 --out corpus",
+            "dragoman corpora build multi30k --out data/multi30k",
+            "dragoman corpora build multi30k --from downloads --out data/multi30k",
         ],
     )
     def build(
         name: Annotated[str, typer.Argument(help="The corpus; see `dragoman corpora list`.")],
         out: Annotated[Path, typer.Option(help="The folder to make.")],
         option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE of one of the corpus's options.")] = None,
+        folder: Annotated[
+            Path | None, typer.Option("--from", help="Folder that has the files of a published corpus.")
+        ] = None,
+        mirror: Annotated[
+            str | None, typer.Option(help="Address of a folder that has the files of a published corpus.")
+        ] = None,
         seed: Annotated[int, typer.Option(help="Seed of the split into train, dev and test.")] = 1,
         force: Force = False,
     ) -> None:
-        """Build a corpus: train, dev and test files, one sentence a line, and manifest.toml.
+        """Build a corpus: files with one sentence per line, and manifest.toml, which tells where they come from.
 
-        The text is cleaned and deduplicated but not tokenised; no sentence of dev or test occurs in train.
+        Text from packages is cleaned, deduplicated and split into train, dev and test, but not tokenised; no sentence
+        of dev or test occurs in train. Published corpora keep their own files. They are downloaded, or taken from a
+        folder or a mirror, and checked by SHA-256; a download that breaks off continues when the command is repeated.
         """
         refuse_existing(out, force)
-        recipe = options_from(CORPORA.get(name), option or [])
+        corpus = CORPORA.get(name)
+        given = [f"{key}={value}" for key, value in (("folder", folder), ("mirror", mirror)) if value is not None]
+        if given and not issubclass(corpus, Archive):
+            raise UsageError(f"corpus '{name}' is made from packages; expected no --from and no --mirror")
+        recipe = options_from(corpus, [*(option or []), *given])
         manifest = recipe.build(out, seed=seed, runtime=runtime_of())
         rows = [(step, count) for step, count in manifest.counts.items()]
-        terminal.output().print(terminal.table(f"{name} in {out}", ["pairs", "count"], rows))
+        terminal.output().print(
+            terminal.table(f"{name} in {out}", ["pairs" if issubclass(corpus, Recipe) else "lines of", "count"], rows)
+        )

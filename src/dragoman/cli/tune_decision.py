@@ -33,6 +33,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.decision import RULES
 from dragoman.decision.rule import Evidence
 from dragoman.decision.settings import Decision, Draw, GridPoint, best_point, grid_density, grid_rules, search_grid
+from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import ReferencedText
 from dragoman.model.source_trees import trees_for
@@ -78,6 +79,8 @@ def register(app: typer.Typer) -> None:
 
         The text is searched once; all points of the grid decide by the same evidence. Prints the score of each.
         """
+        if plot is not None:
+            require_matplotlib()
         runtime = runtime_of(threads)
         rules = grid_rules(RULES.get(decision), decision_option or [], grid)
         chosen = Decision.of(decision, decision_option or [], evidence, nbest_size)

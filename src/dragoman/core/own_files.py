@@ -221,10 +221,13 @@ def _normaliser(folder: Path) -> OwnFiles:
 
 
 def _corpus(folder: Path) -> OwnFiles:
-    """Of a corpus: the parts of the sides that it says it has."""
+    """Of a corpus: the parts of the sides, or the files, that its manifest names."""
     about = _read(folder / "manifest.toml")
     sides = [about.get("source"), about.get("target"), *(about.get("references") or ())]
-    return OwnFiles((r"manifest\.toml", *(rf"(?:train|dev|test)\.{re.escape(str(side))}(?:\.gz)?" for side in sides)))
+    parts = (rf"(?:train|dev|test)\.{re.escape(str(side))}(?:\.gz)?" for side in sides)
+    files = about.get("files")
+    names = [str(file.get("name")) for file in files if isinstance(file, dict)] if isinstance(files, list) else []
+    return OwnFiles((r"manifest\.toml", *parts, *map(re.escape, names)))
 
 
 def _read(file: Path) -> dict[str, Any]:

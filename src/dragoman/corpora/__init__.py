@@ -1,8 +1,8 @@
-"""Recipes for real parallel corpora, made at run time from what the package registries offer."""
+"""Real corpora: recipes that make them from packages of registries, and archives that others have published."""
 
 from __future__ import annotations
 
 from dragoman.core.registry import Registry
-from dragoman.corpora.recipe import Recipe
+from dragoman.corpora.builder import CorpusBuilder
 
-CORPORA = Registry("corpus", "dragoman.corpora", Recipe)
+CORPORA = Registry("corpus", "dragoman.corpora", CorpusBuilder)

@@ -1,4 +1,4 @@
-"""Reading files out of Debian packages: installed ones, `.deb` files in a folder, or freshly downloaded ones."""
+"""Files from Debian packages: installed ones, `.deb` files in a folder, or freshly downloaded ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dragoman.corpora.recipe import Package
 
 @dataclass(frozen=True)
 class Contents:
-    """The wanted files by path, and the packages they come from."""
+    """Files by path, and the packages that they come from."""
 
     files: dict[str, bytes]
     packages: tuple[Package, ...]
@@ -44,8 +44,8 @@ def read_packages(
 ) -> Contents:
     """Read the wanted files of the named packages.
 
-    They are taken from `.deb` files in the folder, if one is given; else from the system, if all are installed;
-    else they are downloaded with apt-get, which needs neither root nor an installation.
+    They come from the `.deb` files of the folder, if one is given; else from the system, if all packages are installed;
+    else from apt-get, which downloads packages without root and without installing them.
     """
     if folder is not None:
         return _read_archives(_archives_of(names, folder), wanted, licence, runtime)
@@ -77,7 +77,7 @@ def _read_archives(archives: Sequence[Path], wanted: Callable[[str], bool], lice
         for number, archive in enumerate(archives, 1):
             name, version = _run(["dpkg-deb", "-W", "--showformat=${Package} ${Version}", str(archive)]).split()
             packages.append(Package(name, version, licence))
-            # Streamed past us, so that the pictures and sounds of a game need no space on the disk.
+            # Streamed, so that the pictures and sounds of a game need no space on disk.
             with _start(["dpkg-deb", "--fsys-tarfile", str(archive)]) as process:
                 files |= _read_tar(cast(IO[bytes], process.stdout), wanted, archive)
             if process.returncode:
@@ -151,5 +151,5 @@ def _start(command: Sequence[str], *, cwd: Path | None = None, text: bool = Fals
         )
     except FileNotFoundError:
         raise UsageError(
-            f"this corpus needs the program {command[0]}, which is not here; it comes with Debian and its relatives"
+            f"this corpus needs the program {command[0]}, which is not installed; it is part of Debian and Ubuntu"
         ) from None

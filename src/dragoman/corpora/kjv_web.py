@@ -14,17 +14,17 @@ from dragoman.core.runtime import Runtime
 from dragoman.corpora.recipe import Material, Package, Recipe, Segment
 
 _MARKS = str.maketrans({"[": None, "]": None, "`": "'", "\u2018": "'", "\u2019": "'"})
-# Where a version lacks a verse, some packages have a remark of the program that made them.
+# Some packages have a remark of their converter in place of a verse that the version lacks.
 _PLACEHOLDER = re.compile(r"(dummy verses inserted|empty verses content detected) by \w+\Z")
-# The heading of the next psalm, or the Hebrew letter over the next eight verses, hangs on the end of a verse.
+# The heading of the next psalm, or the Hebrew letter above the next eight verses, follows the text of a verse.
 _HEADING = re.compile(r"\s{2,}(BOOK [IV]+\b|Psalm \d+\b|[A-Z]{2,}( AND [A-Z]+)?\Z).*", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class KjvWeb(Recipe):
-    """Two versions out of the packages `pythonbible-*`, aligned by book, chapter and verse.
+    """Two versions from the packages `pythonbible-*`, aligned by book, chapter and verse.
 
-    Each verse is its own document: the parts are drawn at random from the whole book.
+    Each verse is a document of its own, so the held-out sets are drawn from the whole book.
     """
 
     name: ClassVar[str] = "kjv-web"
@@ -58,12 +58,12 @@ class KjvWeb(Recipe):
 def read_version(version: str) -> dict[int, str]:
     """Return the verses of one version by number: book times a million, plus chapter times a thousand, plus verse.
 
-    The brackets around words that the translators supplied go, the words stay; all apostrophes become the same.
+    Brackets around words that the translators supplied are removed, the words stay; all apostrophes become the same.
     A verse that the version leaves out is missing or empty.
     """
     package = f"pythonbible_{version}"
     if not package.isidentifier():
-        raise UsageError(f"'{version}' is no version of the Bible; expected one such as kjv, web, asv")
+        raise UsageError(f"'{version}' is not a version of the Bible; expected one such as kjv, web, asv")
     try:
         bible = importlib.import_module(f"{package}.plain_text_readers_bible").bible
         return {verse: _tidy(bible.get_scripture(verse)) for verse in bible.get_verse_ids()}

@@ -19,9 +19,9 @@ _BLOCKS = frozenset(["p", "h1", "h2", "h3", "h4", "h5", "h6"])
 
 @dataclass(frozen=True)
 class LibreofficeHelp(Recipe):
-    """Any two languages out of Debian's packages `libreoffice-help-*`, aligned by page and paragraph id.
+    """Any two languages from Debian's packages `libreoffice-help-*`, aligned by page and paragraph id.
 
-    A paragraph is cut into sentences where both languages have equally many. A page is a document.
+    A paragraph is split into sentences if both languages have the same number of them. A page is a document.
     """
 
     name: ClassVar[str] = "libreoffice-help"
@@ -55,7 +55,7 @@ class LibreofficeHelp(Recipe):
                 for key, text in ours.items():
                     if key in theirs:
                         pairs = pair_sentences(text, theirs[key])
-                        # Formulas of the spreadsheet are no prose.
+                        # Formulas of the spreadsheet are not prose.
                         segments += (Segment(place, *pair) for pair in pairs if not pair[0].startswith("="))
                 done(number / len(places))
         return Material(self.source, self.target, segments, contents.packages)
@@ -78,14 +78,14 @@ def read_page(page: bytes) -> dict[str, str]:
 
 
 class _PageReader(HTMLParser):
-    """Collects paragraphs. Where the text depends on the system (`switchinline`), it takes the default variant."""
+    """Collector of paragraphs. If the text depends on the system (`switchinline`), it takes the default variant."""
 
     def __init__(self) -> None:
         super().__init__()
         self.paragraphs: dict[str, str] = {}
         self._id: str | None = None
         self._text: list[str] = []
-        # The open spans of the paragraph: one of a few kinds, of which "other variant" hides what is inside.
+        # Kinds of the open spans of the paragraph; text inside an "other variant" is left out.
         self._spans: list[str] = []
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
@@ -110,7 +110,7 @@ class _PageReader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self._id is not None and "other variant" not in self._spans:
-            # Line ends in the page's source are only white space; those that count are <br>.
+            # Line ends in the page's source are only white space; <br> is a line break.
             self._text.append(" ".join(data.split("\n")))
 
     def _finish(self) -> None:

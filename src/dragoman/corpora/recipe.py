@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, version
 from dragoman.core.files import PathLike, open_output, output_folder
-from dragoman.core.options import Options, option
+from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.core.toml import format_toml
+from dragoman.corpora.builder import CorpusBuilder
 from dragoman.corpora.text import fold, normalise
 
 
@@ -30,7 +31,7 @@ class Package:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Where a corpus comes from and how many pairs each step left."""
+    """Origin of a corpus, and the number of pairs that each step left."""
 
     corpus: str
     summary: str
@@ -49,7 +50,7 @@ class Manifest:
         return format_toml({**values, "packages": list(values["packages"])})
 
 
-# A sentence of few characters may well be translated by one of many; only what exceeds this slack counts.
+# Added to both lengths in characters, because the ratio of short sentences says little.
 _RATIO_SLACK = 15
 
 TRAIN, DEV, TEST = 0, 1, 2
@@ -57,7 +58,7 @@ TRAIN, DEV, TEST = 0, 1, 2
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The rows that are kept, in order, and how many were dropped for each reason."""
+    """Rows to keep, in order, and the number of rows dropped for each reason."""
 
     rows: NDArray[np.intp]
     dropped: dict[str, int]
@@ -71,10 +72,10 @@ def select_pairs(
     max_ratio: float,
     keep_identical: bool,
 ) -> Selection:
-    """Drop pairs that are empty, too long, out of proportion, untranslated or there already.
+    """Drop pairs that are empty, too long, out of proportion, untranslated or repeated.
 
-    The proportion is that of the lengths in characters, measured against the corpus as a whole, so that languages
-    written with few characters are treated like all others.
+    The proportion is the ratio of lengths in characters, relative to the whole corpus, so that languages written with
+    few characters are treated like all others.
     """
     folded = _ids([""] + [fold(text) for side in (source, target) for text in side])[1:].reshape(2, -1)
     lengths = np.array([[len(text) for text in side] for side in (source, target)], np.float64)
@@ -107,11 +108,11 @@ def hold_out(
     test: int,
     seed: int,
 ) -> NDArray[np.uint8]:
-    """Return for each pair where it goes: TRAIN, DEV or TEST.
+    """Return the part that each pair belongs to: TRAIN, DEV or TEST.
 
-    Held out are, document by document in random order, the pairs whose source and target (letters and digits, without
-    case) occur in no other pair, so that nothing held out can also be learnt from; the others stay in the training
-    part. A document that does not fit into what is left to fill is passed over, so the sizes come out exactly
+    Documents are held out in random order until both parts are full. A pair is held out only if its source and target
+    (letters and digits, case ignored) occur in no other pair, so that no held-out sentence is trained on; the other
+    pairs stay in the training part. A document that is too large for the space left is skipped, so the sizes are exact
     as long as there are short documents.
     """
     eligible = allowed.copy()
@@ -156,7 +157,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Material:
-    """What a recipe gathers: segments, and names of their sides, which become the endings of the files."""
+    """Segments that a recipe has gathered, and the names of their sides, which become file suffixes."""
 
     source: str
     target: str
@@ -166,18 +167,16 @@ class Material:
 
 
 @dataclass(frozen=True)
-class Recipe(Options, ABC):
-    """How to make one parallel corpus; a new recipe is one file with a subclass that has a name and gathers."""
+class Recipe(CorpusBuilder):
+    """A parallel corpus made from packages; a new recipe is one file with a subclass that has a name and gathers."""
 
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    #: Whether a pair with two equal sides is a translation (as between two stages of a language) or was left undone.
+    #: True if equal sides may be a translation, as between two stages of a language; else they count as untranslated.
     keep_identical: ClassVar[bool] = False
 
     dev: int = option(1000, "pairs held out for tuning", minimum=0)
     test: int = option(1000, "pairs held out for testing", minimum=0)
-    max_characters: int = option(600, "longest side of a pair that is kept", minimum=1)
-    max_ratio: float = option(3.0, "most that the sides' lengths may be out of proportion", minimum=1)
+    max_characters: int = option(600, "maximum length of a side, in characters", minimum=1)
+    max_ratio: float = option(3.0, "maximum ratio of the sides' lengths, relative to the whole corpus", minimum=1)
     compress: bool = option(False, "write .gz files")
 
     @abstractmethod
@@ -223,7 +222,7 @@ class Recipe(Options, ABC):
             references=material.references,
             seed=seed,
             dragoman=version(),
-            # Where packages lie on this machine says nothing about the corpus.
+            # The place of packages on this machine is no property of the corpus.
             options={name: value for name, value in self.to_dict().items() if not isinstance(value, Path)},
             counts={
                 "gathered": len(source),

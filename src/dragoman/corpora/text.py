@@ -1,4 +1,4 @@
-"""Tidying raw text: Unicode, white space, markup remnants; and cutting aligned paragraphs into aligned sentences."""
+"""Cleaning of raw text (Unicode, white space, markup), and splitting of aligned paragraphs into aligned sentences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--.*?-->")
-# Format characters that nothing shows; the joiners U+200C and U+200D stay, since Indic and Persian words need them.
+# Invisible format characters; the joiners U+200C and U+200D stay, because Indic and Persian words need them.
 _INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb]")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _BULLET = re.compile(r"[•‣▪◦·*]\s+")
@@ -31,7 +31,7 @@ def normalise(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return only the letters and digits, without case: what two copies of a sentence have in common.
+    """Return only the letters and digits, case-folded, to recognise copies of a sentence.
 
     >>> fold("Yes, my lord!") == fold("yes my Lord")
     True
@@ -40,7 +40,7 @@ def fold(text: str) -> str:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Cut a paragraph after full stops, question and exclamation marks, in any language, a little too rarely.
+    """Split a paragraph after full stops, question and exclamation marks, in any language; if in doubt, do not split.
 
     >>> split_sentences("Use e.g. Calc. Or, on p. 3, Dr. No? Yes!")
     ['Use e.g. Calc.', 'Or, on p. 3, Dr. No?', 'Yes!']
@@ -64,7 +64,7 @@ def _ends_in_abbreviation(before: str, stop: str) -> bool:
 
 
 def pair_sentences(source: str, target: str) -> list[tuple[str, str]]:
-    """Cut two paragraphs into sentence pairs if both have equally many lines or sentences, of like lengths.
+    """Split two paragraphs into sentence pairs if both have the same number of lines or sentences, of similar lengths.
 
     >>> pair_sentences("Salut ! Ça va ?", "Hello! How are you?")
     [('Salut !', 'Hello!'), ('Ça va ?', 'How are you?')]
@@ -84,5 +84,5 @@ def pair_sentences(source: str, target: str) -> list[tuple[str, str]]:
 
 
 def _alike(expected: float, found: float) -> bool:
-    # Sentences further apart than this are rather two translators' different ways of cutting the paragraph.
+    # Larger differences rather mean that the two sides divide the paragraph differently.
     return max(expected, found) <= 1.7 * min(expected, found) + 10

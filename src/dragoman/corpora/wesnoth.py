@@ -21,16 +21,16 @@ _PACKAGES = r"wesnoth-(\d+(?:\.\d+)+)-(?!core|dbg|music|server|tools)\w+"
 # The help browser's own markup holds the visible words as text='...'.
 _HELP_TAG = re.compile(r"<(bold|format|header|img|italic|jump|ref)>(.*?)</\1>", re.DOTALL)
 _HELP_TEXT = re.compile(r"\btext=(?:'((?:[^'\\]|\\.)*)'|(\w+))")
-# Variables of the game, placeholders of C and of macros, and rules or lists that names are made from.
+# Variables of the game, placeholders of C and of macros, and rules or lists for making names.
 _NOT_PROSE = re.compile(r"\$\w|%\w|[{}|=\\]|\w,\w+,\w")
 
 
 @dataclass(frozen=True)
 class Wesnoth(Recipe):
-    """Any two languages out of the message catalogues in Debian's packages `wesnoth-*`, aligned by English message.
+    """Any two languages from the message catalogues in Debian's packages `wesnoth-*`, aligned by English message.
 
-    A message is cut into sentences where both languages have equally many; sentences with variables in them are left
-    out. A message is a document, for a catalogue, which is a whole campaign, is too large to be held out.
+    A message is split into sentences if both languages have the same number of them; sentences with variables are left
+    out. A message is a document: a catalogue is a whole campaign, and too large to be held out.
     """
 
     name: ClassVar[str] = "wesnoth"
@@ -85,7 +85,7 @@ def _newest(packages: list[str]) -> list[str]:
 def read_catalogue(data: bytes, path: str) -> list[tuple[str, str]]:
     """Return the messages of a gettext catalogue (.mo) with their translations, in the catalogue's order.
 
-    Of a message with plural forms come the singular and, in languages with two forms, the plural.
+    A message with plural forms gives the singular and, in languages with two forms, the plural.
     """
     try:
         order = {0x950412DE: "<", 0xDE120495: ">"}[struct.unpack("<I", data[:4])[0]]
@@ -104,7 +104,7 @@ def read_catalogue(data: bytes, path: str) -> list[tuple[str, str]]:
 
 
 def clean_message(text: str) -> str:
-    """Return what the player would read: no context before a caret or control character, no markup.
+    """Return the text as players read it: without the context before a caret or control character, without markup.
 
     >>> clean_message("female^<i>See</i> <ref>dst='x' text='the king'</ref> &amp; run")
     'See the king & run'

@@ -79,9 +79,9 @@ def test_a_failed_download_says_what_apt_said(fake_programs):
 
 def test_missing_programs_are_a_sentence(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UsageError, match="needs the program apt-cache, which is not here"):
+    with pytest.raises(UsageError, match="needs the program apt-cache, which is not installed"):
         find_packages("x", None)
-    with pytest.raises(UsageError, match="needs the program apt-get, which is not here"):
+    with pytest.raises(UsageError, match="needs the program apt-get, which is not installed"):
         read(["tool-a"])
 
 

@@ -86,7 +86,7 @@ def test_a_failed_build_leaves_nothing_and_keeps_the_old(tmp_path):
 
 
 def test_registry_finds_the_recipes():
-    assert CORPORA.names() == ["kjv-web", "libreoffice-help", "wesnoth"]
+    assert {"kjv-web", "libreoffice-help", "multi30k", "wesnoth"} < set(CORPORA.names())
     for name in CORPORA.names():
         recipe = CORPORA.get(name)
         assert recipe.summary

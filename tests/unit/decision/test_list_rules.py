@@ -16,6 +16,8 @@ from dragoman.decision.variational import Variational
 from dragoman.metrics.combined import parse_metric
 from oracles import decision as oracle
 
+pytestmark = pytest.mark.slow
+
 LISTS = [
     [oracle.random_rows(np.random.default_rng([seed, s]), size) for s, size in enumerate((1, 7, 30))]
     for seed in range(40)

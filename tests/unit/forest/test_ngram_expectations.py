@@ -9,6 +9,8 @@ from dragoman.core.runtime import Runtime
 from dragoman.forest.ngrams import expected_counts, posteriors, split_by_context
 from oracles.forest import derivations, ngram_counts, probabilities, random_hypergraphs
 
+pytestmark = pytest.mark.slow
+
 CASES = random_hypergraphs(300, seed=4)
 
 

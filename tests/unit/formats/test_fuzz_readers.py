@@ -23,6 +23,8 @@ from dragoman.formats.pharaoh import read_links
 from dragoman.model.grammar import Grammar
 from oracles.fuzzing import QUIET, ReaderFuzzing
 
+pytestmark = pytest.mark.slow
+
 LINES = ["a b", "c", "", "a b c d"]
 BITEXT = Bitext(Corpus.from_lines(LINES), Corpus.from_lines(LINES))
 

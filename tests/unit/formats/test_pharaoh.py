@@ -8,6 +8,8 @@ from dragoman.core.files import read_chunks
 from dragoman.formats import pharaoh
 from dragoman.formats.pharaoh import read_links, write_links
 
+pytestmark = pytest.mark.slow
+
 BITEXT = Bitext(Corpus.from_lines(["a b c", "", "a"]), Corpus.from_lines(["x y", "", "x y z"]))
 
 

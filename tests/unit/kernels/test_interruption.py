@@ -20,6 +20,8 @@ from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space
 from oracles.forest import VOCAB, chain
 
+pytestmark = pytest.mark.slow
+
 FOR_EVER = 2**62
 
 

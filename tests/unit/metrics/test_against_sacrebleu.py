@@ -12,6 +12,8 @@ from dragoman.core.corpus import Corpus
 from dragoman.metrics.combined import parse_metric
 from oracles.texts import corpora, lines, parallel_texts
 
+pytestmark = pytest.mark.slow
+
 PAIRS: list[tuple[str, Any]] = [
     ("bleu", BLEU(tokenize="none", force=True)),
     ("bleu:order=2,smoothing=none", BLEU(tokenize="none", force=True, smooth_method="none", max_ngram_order=2)),

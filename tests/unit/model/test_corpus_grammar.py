@@ -14,6 +14,8 @@ from dragoman.model.rule_scores import TargetCounts
 from dragoman.training.rules.model import RuleModel, corpus_grammar, rules
 from oracles.phrase_table import random_bitext
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = [
     RuleModel(max_span=6),
     RuleModel(min_hole_source=1, max_span=5),

@@ -11,6 +11,8 @@ from dragoman.model.language_model import LanguageModel
 from dragoman.model.linked_ngrams import LinkedNGrams, index_ngrams
 from dragoman.training.lm.kneser_ney import KneserNey, estimate, estimate_model
 
+pytestmark = pytest.mark.slow
+
 
 class Calm(Progress):
     def warn(self, text):

@@ -10,6 +10,8 @@ import pytest
 
 from dragoman.serve.guard import Access
 
+pytestmark = pytest.mark.slow
+
 JSON = {"Content-Type": "application/json"}
 ASKED = b'{"text": "Un homme dort."}'
 

@@ -8,6 +8,8 @@ import pytest
 import dragoman as dm
 from dragoman.formats.hypergraph_jsonl import format_hypergraph
 
+pytestmark = pytest.mark.slow
+
 LINE = "Un petit chat noir attend un ami dans la rue."
 OTHER = {"lm": 0.05, "tm.fwd": 0.01, "word_penalty": 1.0}
 

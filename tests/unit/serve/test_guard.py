@@ -10,6 +10,8 @@ from dragoman.serve.guard import Access
 from dragoman.serve.limits import Rate, RequestError
 from dragoman.serve.server import Address
 
+pytestmark = pytest.mark.slow
+
 JSON = {"Content-Type": "application/json"}
 
 

@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SIZE = 1_900_000
 JSON = {"Content-Type": "application/json"}
 

@@ -7,6 +7,8 @@ import pytest
 
 from dragoman.serve.json_bodies import Answer, Written, written
 
+pytestmark = pytest.mark.slow
+
 JSON = {"Content-Type": "application/json"}
 
 

@@ -11,6 +11,8 @@ from dragoman.text.casing import Casing
 from dragoman.text.preparation import TextPreparation
 from dragoman.text.words import characters_of, joined_characters
 
+pytestmark = pytest.mark.slow
+
 SHAPES = {
     "dots": ".",
     "dots and a letter": "...x",

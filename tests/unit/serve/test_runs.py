@@ -11,6 +11,8 @@ import dragoman as dm
 from dragoman.core.progress import Progress
 from dragoman.tuning.runs.run import Record, Run
 
+pytestmark = pytest.mark.slow
+
 
 def _with_events(*scores):
     return "".join(f'{{"iteration": {i}, "score": {score}, "stop": null}}\n' for i, score in enumerate(scores, 1))

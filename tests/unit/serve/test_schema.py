@@ -2,9 +2,12 @@
 
 import contextlib
 
+import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
+
+pytestmark = pytest.mark.slow
 
 _FEW = settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
 

@@ -8,6 +8,8 @@ import pytest
 import dragoman as dm
 from dragoman.decision.settings import Decision
 
+pytestmark = pytest.mark.slow
+
 TEXT = "Un homme dort. Une femme court dans la rue.\n\n Un chien noir ronfle."
 LINES = ["Un homme dort.", "Une femme court dans la rue.", "Un chien noir ronfle."]
 

@@ -16,6 +16,8 @@ from dragoman.training.rules.model import RuleModel, rule_parts
 from oracles.elsewhere import Elsewhere
 from oracles.phrase_table import random_bitext
 
+pytestmark = pytest.mark.slow
+
 KINDS = [
     (phrase_parts, PhraseModel(), ("phrases", "phrase pairs", "target phrases")),
     (rule_parts, RuleModel(max_span=4), ("rules", "rules", "target sides")),

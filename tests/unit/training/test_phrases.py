@@ -14,6 +14,8 @@ from dragoman.training.phrases import PhraseModel, phrase_parts
 from oracles.elsewhere import Elsewhere
 from oracles.phrase_table import random_bitext
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = [
     PhraseModel(max_phrase_length=3),
     PhraseModel(max_phrase_length=4, smoothing="good-turing", reordering=False),

@@ -174,6 +174,7 @@ def test_text_without_spaces_is_segmented_and_that_is_said(tmp_path):
     assert listener.warnings == []
 
 
+@pytest.mark.slow
 def test_segmented_text_is_left_alone_and_no_segmenter_is_a_warning(tmp_path):
     listener = Listener()
     words = ["これ は 小さな 本 です 。", "猫 が 二 匹 い まし た 。", "私 は 本 を 読んだ 。"]

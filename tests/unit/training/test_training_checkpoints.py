@@ -20,6 +20,8 @@ from dragoman.training.prepare import PreparedText
 from dragoman.training.rules.model import RuleModel
 from oracles.phrase_table import random_bitext
 
+pytestmark = pytest.mark.slow
+
 RULES = {"rule_model": RuleModel(max_span=4), "with_phrases": True}
 
 

@@ -13,6 +13,7 @@ from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
 from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
+from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.formats.hypergraph_jsonl import format_hypergraph
 from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat
 from dragoman.translation.outputs import Outputs, SentenceResult
@@ -75,6 +76,7 @@ class Wanted:
             lists = NBestLists(stream, self.nbest_out, written, runtime)
             outputs.append(stack.enter_context(lists.until_the_end()))
         if self.picture is not None:
+            require_matplotlib()
             outputs.append(Picture(self.picture))
         return outputs
 

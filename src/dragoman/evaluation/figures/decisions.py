@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.decision.settings import GridPoint
-from dragoman.evaluation.figures.svg import COLOURS, panel_grid
+from dragoman.evaluation.figures.svg import COLOURS, empty_figure, panel_grid
 from dragoman.evaluation.statistics.intervals import deviation_band, limits_of_losses, limits_of_systems, range_band
 from dragoman.tuning.problems.hope_fear import Oracle
 
@@ -107,8 +107,6 @@ def _at_the_edge(ax: Any, place: float, value: float, below: bool, colour: str) 
 
 def draw_grid(points: Sequence[GridPoint], metric: str) -> Figure:
     """Draw scores over the option of the grid that was given first."""
-    from matplotlib.figure import Figure
-
     axis = points[0].options[0][0] if points[0].options else "nothing"
     lines: dict[str, list[tuple[float, float]]] = {}
     labels: list[str] = []
@@ -121,7 +119,7 @@ def draw_grid(points: Sequence[GridPoint], metric: str) -> Figure:
             labels += [value] if value not in labels else []
             place = float(labels.index(value))
         lines.setdefault(" ".join(f"{name}={text}" for name, text in options.items()), []).append((place, point.score))
-    figure = Figure(figsize=(6, 3.6), layout="tight")
+    figure = empty_figure(figsize=(6, 3.6), layout="tight")
     axes = figure.add_subplot()
     for name, row in lines.items():
         axes.plot(*zip(*sorted(row), strict=True), marker="o", markersize=4, linewidth=1.4, label=name or None)
@@ -155,8 +153,6 @@ def draw_posterior(
 
     Translations are written left of the bars, and the names of the rules behind them.
     """
-    from matplotlib.figure import Figure
-
     order = sorted(range(len(texts)), key=lambda i: -probabilities[i])
     wanted = set(chosen.values())
     shown = [i for rank, i in enumerate(order) if rank < most or texts[i] in wanted]
@@ -168,7 +164,7 @@ def draw_posterior(
     left = _CHARACTER * max([len(text) for text, _ in rows], default=10) + 0.2
     right = _SMALL * max(map(len, labels), default=10) + 0.2
     width, height = left + _BARS + right, _BAR * max(len(rows), 1) + 0.9
-    figure = Figure(figsize=(width, height))
+    figure = empty_figure(figsize=(width, height))
     axes = figure.add_axes((left / width, 0.5 / height, (_BARS + right) / width, 1 - 0.9 / height))
     longest = max([probability for _, probability in rows], default=1.0) or 1.0
     for place, ((_, probability), rules, label) in enumerate(zip(rows, names, labels, strict=True)):
@@ -190,9 +186,7 @@ _MARKS = "os^vDPX"
 
 def draw_hopes(lists: Mapping[str, Sequence[Oracle]], metric: str) -> Figure:
     """Draw B against the model's score for the translations of each list, by the mu that it was chosen with."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 4), layout="constrained")
+    figure = empty_figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
     for number, (name, rows) in enumerate(lists.items()):
         colour, mark = COLOURS[number % len(COLOURS)], _MARKS[number % len(_MARKS)]

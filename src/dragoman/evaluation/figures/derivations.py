@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from dragoman.evaluation.figures.svg import empty_figure, require_matplotlib
 from dragoman.search.translation import COLOURS, Phrase, Side, Subtree, Translation
 
 if TYPE_CHECKING:
@@ -13,12 +14,11 @@ if TYPE_CHECKING:
 
 def draw_alignment(source: Sequence[str], target: Sequence[str], links: Sequence[tuple[int, int]]) -> Figure:
     """Draw links as filled cells of a grid."""
-    # Imported when needed: matplotlib takes most of a second, which `dragoman --help` should not.
-    from matplotlib.figure import Figure
+    require_matplotlib()
     from matplotlib.patches import Rectangle
 
     cell = 0.28
-    figure = Figure(figsize=(1.6 + cell * len(target), 1.4 + cell * len(source)))
+    figure = empty_figure(figsize=(1.6 + cell * len(target), 1.4 + cell * len(source)))
     axes = figure.add_subplot()
     for s, t in links:
         axes.add_patch(Rectangle((t - 0.5, s - 0.5), 1, 1, facecolor="#2f6f8f"))
@@ -80,8 +80,6 @@ def draw_tree(source: Sequence[str], target: Sequence[str], tree: Subtree) -> Fi
     fill them; these lie between it and the words. A rule without holes is a bar around its words. A rule has one colour
     on both sides. Of a very deep tree the outermost bars are left out, and counted.
     """
-    from matplotlib.figure import Figure
-
     heights = tree.heights()
     rows = min(max((heights[id(rule)] for _, rule in tree.rules()), default=0), _MOST_ROWS)
     outside = sum(heights[id(rule)] > rows for _, rule in tree.rules())
@@ -91,7 +89,7 @@ def draw_tree(source: Sequence[str], target: Sequence[str], tree: Subtree) -> Fi
     for side, end in ends.items():
         columns[side] = [(left + (width - end) / 2, right + (width - end) / 2) for left, right in columns[side]]
     above = _LINKS / 2 + _BAR + (rows + (outside > 0)) * _ROW + 0.05
-    figure = Figure(figsize=(width + 0.3, 2 * above))
+    figure = empty_figure(figsize=(width + 0.3, 2 * above))
     axes = figure.add_axes((0.15 / (width + 0.3), 0, width / (width + 0.3), 1))
     axes.set_xlim(0, width)
     axes.set_ylim(-above, above)
@@ -202,13 +200,13 @@ _GAP = 0.18
 
 def draw_derivation(source: Sequence[str], target: Sequence[str], phrases: Sequence[Phrase]) -> Figure:
     """Draw the source above, the target below, phrases as boxes and a line from each to its translation."""
-    from matplotlib.figure import Figure
+    require_matplotlib()
     from matplotlib.patches import FancyBboxPatch
 
     above = _boxes([" ".join(source[p.source[0] : p.source[1]]) for p in sorted(phrases, key=lambda p: p.source)])
     below = _boxes([" ".join(target[p.target[0] : p.target[1]]) for p in phrases])
     width = max([right for _, right, _ in above + below], default=1.0) + 0.05
-    figure = Figure(figsize=(width + 0.3, 1.9))
+    figure = empty_figure(figsize=(width + 0.3, 1.9))
     axes = figure.add_axes((0.15 / (width + 0.3), 0, width / (width + 0.3), 1))
     axes.set_xlim(0, width)
     axes.set_ylim(0, 1.9)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.evaluation.figures.svg import COLOURS, panel_grid
+from dragoman.evaluation.figures.svg import COLOURS, empty_figure, panel_grid, require_matplotlib
 from dragoman.evaluation.statistics.intervals import Band, deviation_band, limits_of_curves, limits_of_scores
 
 if TYPE_CHECKING:
@@ -90,9 +90,7 @@ def weight_lines(names: Sequence[str], weights: Vector, lines: Sequence[tuple[Ve
 
 def weight_chart(names: Sequence[str], weights: Mapping[str, Vector]) -> Figure:
     """For each feature the weight that every run of every method ended with; rows of `weights` are runs."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 0.36 * len(names) + 1))
+    figure = empty_figure(figsize=(8, 0.36 * len(names) + 1))
     ax = figure.add_subplot()
     ax.set_prop_cycle(color=COLOURS)
     for i, (name, runs) in enumerate(weights.items()):
@@ -115,12 +113,12 @@ def rank_chart(ranks: NDArray[np.int64], scores: Vector) -> Figure:
 
     Lines are coloured by the candidates' own score; rank 1 is on top.
     """
+    require_matplotlib()
     from matplotlib import colormaps
     from matplotlib.collections import LineCollection
     from matplotlib.colors import Normalize
-    from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 4))
+    figure = empty_figure(figsize=(8, 4))
     ax = figure.add_subplot()
     scale, colours = Normalize(float(scores.min()), float(scores.max())), colormaps["viridis"]
     order = np.argsort(scores, kind="stable")
@@ -160,12 +158,10 @@ def draw_runs(runs: Mapping[str, Events], metric: str, *, sign: int = 1, signatu
 
     The best score is the highest, or if the sign is -1, the lowest; the signature says how scores were made.
     """
-    from matplotlib.figure import Figure
-
     others = [name for name in _numbers(runs) if name not in _NO_CURVES]
     mixed = {name: events for name, events in runs.items() if any("shares" in event for event in events)}
     sizes = [2.0, *(1.0 for _ in others), *(2.0 for _ in mixed)]
-    figure = Figure(figsize=(7, 1.6 * sum(sizes)), layout="tight")
+    figure = empty_figure(figsize=(7, 1.6 * sum(sizes)), layout="tight")
     panels = figure.subplots(len(sizes), 1, sharex=True, squeeze=False, height_ratios=sizes)
     axes = panels[:, 0]
     for ax, (name, events) in zip(axes[1 + len(others) :], mixed.items(), strict=True):
@@ -230,10 +226,8 @@ def _places(events: Events) -> list[float]:
 
 def draw_systems(metric: str, scores: Mapping[str, tuple[float, float]]) -> Figure:
     """Draw the score of each system as a dot, with its deviation as a line to both sides, best on top."""
-    from matplotlib.figure import Figure
-
     names = sorted(scores, key=lambda name: scores[name][0])
-    figure = Figure(figsize=(6, 0.8 + 0.35 * len(names)), layout="tight")
+    figure = empty_figure(figsize=(6, 0.8 + 0.35 * len(names)), layout="tight")
     axes = figure.subplots()
     axes.set_prop_cycle(color=COLOURS)
     means, deviations = zip(*(scores[name] for name in names), strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
+from dragoman.core.extras import require_package
 from dragoman.core.files import PathLike, open_output
 
 if TYPE_CHECKING:
@@ -13,6 +14,20 @@ if TYPE_CHECKING:
 
 #: Colours that can be told apart also by those who see few: the palette of Okabe & Ito (2008), without its yellow.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
+
+
+def require_matplotlib() -> None:
+    """Refuse to go on without matplotlib; for commands that draw only at the end of long work."""
+    require_package("matplotlib", "matplotlib", extra="plots", purpose="drawing")
+
+
+def empty_figure(**settings: Any) -> Figure:
+    """Return a new matplotlib figure."""
+    require_matplotlib()
+    # Imported when needed: matplotlib takes most of a second, which `dragoman --help` should not.
+    from matplotlib.figure import Figure
+
+    return Figure(**settings)
 
 
 def figure_svg(figure: Figure) -> str:
@@ -39,12 +54,11 @@ def write_svg(path: PathLike, figure: Figure) -> None:
 
 
 def panel_grid(count: int, *, columns: int, size: tuple[float, float]) -> tuple[Figure, list[Any]]:
-    """A figure with so many panels in rows; `size` is that of one, in inches."""
-    from matplotlib.figure import Figure
-
+    """Return a figure with `count` panels in rows; `size` is the size of one panel, in inches."""
     columns = min(columns, count)
     rows = -(-count // columns)
-    figure = Figure(figsize=(size[0] * columns, size[1] * rows), layout="tight")  # "constrained" takes thrice as long
+    # The layout "constrained" takes three times as long.
+    figure = empty_figure(figsize=(size[0] * columns, size[1] * rows), layout="tight")
     axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
     for ax in axes:
         ax.set_prop_cycle(color=COLOURS)

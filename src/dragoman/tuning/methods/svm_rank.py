@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.extras import require_package
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods.method import Optimum, Tuner
@@ -37,6 +38,8 @@ class SvmRank(Tuner):
 
     Departure: pairs of the best with the next best say nothing about bad candidates, and nothing brings weights back
     that rank those first; see `benchmarks/RESULTS.md`. The thesis itself doubts the choice in its last chapter.
+
+    Needs scikit-learn: `pip install 'dragoman[svm]'`.
     """
 
     name = "svm-rank"
@@ -47,6 +50,10 @@ class SvmRank(Tuner):
     followers: int = option(30, "candidates that each of them is compared with", minimum=1)
     selection: Literal["spread", "next"] = option("spread", "these are spread over the list, or the next best")
     max_iterations: int = option(100_000, "maximum passes of the solver over the pairs", minimum=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_package("sklearn", "scikit-learn", extra="svm", purpose="the method svm-rank")
 
     def improve(
         self, problem: Problem, start: NDArray[np.float64], rng: np.random.Generator, runtime: Runtime

@@ -22,7 +22,7 @@ from dragoman.core.work.workers import Needed, ThreadWorkers, Workers
 # Workers cannot import this file: what it defines goes to them as a whole.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
-pytestmark = pytest.mark.needs_threads
+pytestmark = [pytest.mark.slow, pytest.mark.needs_threads]
 
 
 @pytest.fixture(scope="module")

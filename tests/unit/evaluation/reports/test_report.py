@@ -106,6 +106,7 @@ def test_values_are_written_for_people(written):
     assert '<td class="number">2.5</td>' in text
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs a browser")
 def test_a_click_on_a_header_sorts_the_table(written, tmp_path):
     report = Report("t")

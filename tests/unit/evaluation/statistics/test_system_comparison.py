@@ -16,6 +16,8 @@ from dragoman.evaluation.statistics.significance import holm
 from dragoman.metrics.combined import parse_metric
 from dragoman.tuning.methods.mert import Mert
 
+pytestmark = pytest.mark.slow
+
 
 def systems_of(methods, decisions):
     tuned = [Method(f"m{i}", Mert()) for i in range(methods)]

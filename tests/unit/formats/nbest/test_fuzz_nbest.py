@@ -15,6 +15,8 @@ from dragoman.formats.nbest.flat import FlatNBest
 from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
 from oracles.fuzzing import QUIET, ReaderFuzzing, fuzz, mutations
 
+pytestmark = pytest.mark.slow
+
 MOSES = b"""0 ||| a \xc3\xa9 |0-1| b |2-2|  ||| T0= -1.5 0 -0.25 D0= 0 LM0= -36.05 a~b= 1 ||| -16.97 ||| 0-0 1-1
 0 ||| c |0-2|  ||| T0= 1 2 3 D0= 0 LM0= -8.9e-05 ||| -1
 2 |||  ||| T0= 0 0 -1e+06 D0= 0 LM0= -100000 ||| -0

@@ -27,6 +27,8 @@ from dragoman.forest.ngrams import expected_counts, posteriors
 from dragoman.forest.operations import intersection, merge
 from oracles.forest import derivations, random_hypergraphs
 
+pytestmark = pytest.mark.slow
+
 CASES = random_hypergraphs(200, seed=11, derivable=False)
 
 

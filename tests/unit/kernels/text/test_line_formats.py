@@ -10,6 +10,8 @@ from dragoman.core.vocab import Vocab, texts_of
 from dragoman.formats.pair_lines import points_of
 from oracles import line_formats as oracle
 
+pytestmark = pytest.mark.slow
+
 ODD_NUMBERS = b".5 5. 1E+2 -1 -0 1e39 1e-400 1e400 inf -inf nan 1_0 0x1 +1 1,5 e5 - 1e --1"
 NUMBERS = st.sampled_from(ODD_NUMBERS.split()) | st.floats(0, 1, width=32).map(lambda x: repr(x).encode())
 GOOD_NUMBERS = st.sampled_from(b"0 1 0.5 1e-3 1e-50".split())

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given, strategies as st
 
 from dragoman import kernels
@@ -6,6 +7,8 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import texts_of
 from oracles import text as oracle
 from oracles.sequences import intern_sequences
+
+pytestmark = pytest.mark.slow
 
 # Few letters, so that words repeat; every byte that separates or looks as if it did.
 TEXT = st.lists(

@@ -17,6 +17,8 @@ from dragoman.search.limits import SearchLimits, SpaceLimits
 from oracles import chart_space, forest
 from oracles.chart_holes import HOLE_NAMES, OpenedHoles, WideHoles, values_of_holes
 
+pytestmark = pytest.mark.slow
+
 EVERYTHING = SearchLimits(algorithm="exhaustive")
 
 

@@ -21,6 +21,8 @@ from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import neighbourhood, phrase_space
 from oracles.phrase_case import Case
 
+pytestmark = pytest.mark.slow
+
 NONE = dict.fromkeys(OPERATORS, False)
 BEAM = SearchLimits(pop_limit=2)
 

@@ -15,6 +15,8 @@ from dragoman.training.rules.model import RuleModel, corpus_grammar, rule_parts,
 from oracles.elsewhere import Elsewhere
 from oracles.phrase_table import random_bitext
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = [
     RuleModel(max_span=5),
     RuleModel(max_span=4, min_hole_source=1, adjacent_nonterminals=True, prune_limit=2),

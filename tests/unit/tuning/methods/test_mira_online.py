@@ -22,6 +22,8 @@ from dragoman.tuning.problems.hope_fear import HypothesisFinder
 from oracles.training_sets import chart_training_set, reachable_training_set, sparse_chart_training_set
 from oracles.tuning_margin import solve_mira
 
+pytestmark = pytest.mark.slow
+
 ALL = {"best": 100_000, "hope": 100_000, "fear": 100_000, "beam": 100_000}
 
 

@@ -106,6 +106,7 @@ def test_case_is_ignored_if_the_metric_ignores_it():
     assert values[0] == values[1] == RiskForest().risk(problem(), START)(WEIGHTS, 1.0, 1.0)[0]
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_features():
     rng = np.random.default_rng(5)
     names = [*FEATURES, *(f"sparse.{i}" for i in range(100_000))]

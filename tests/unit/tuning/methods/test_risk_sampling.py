@@ -26,6 +26,8 @@ from oracles.risk import NAMES, TinyCorpus
 from oracles.sampler import probabilities
 from oracles.training_sets import reachable_training_set
 
+pytestmark = pytest.mark.slow
+
 WEIGHTS = np.array([0.7, -0.4, 0.2])
 
 

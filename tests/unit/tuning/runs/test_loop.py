@@ -60,6 +60,7 @@ class Killed(BaseException):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["decoding", "recording", "weights"])
 def test_a_killed_run_goes_on_to_the_same_end(moment, tmp_path, monkeypatch):
     whole = begin(tmp_path / "whole")

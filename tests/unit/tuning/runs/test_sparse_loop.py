@@ -16,6 +16,8 @@ from dragoman.tuning.runs.loop import Loop
 from dragoman.tuning.runs.run import Run
 from oracles.toy_decoder import ToyDecoder, task_of, tune
 
+pytestmark = pytest.mark.slow
+
 START = Weights({"adequacy": 0.0, "length": -1.0, "noise": 1.0, "fixed": 7.0, "x.kept": 2.0})
 LOOP = Loop(iterations=4)
 

@@ -23,6 +23,8 @@ from dragoman.tuning.methods.samplerank.chains import RankChains, RankedSentence
 from oracles import extra_features, phrase_case, phrase_space, samplerank
 from oracles.sampler import p_value, probabilities
 
+pytestmark = pytest.mark.slow
+
 #: The number of the operator, in the kernel's order.
 REORDER = samplerank.OPERATORS.index("reorder")
 
