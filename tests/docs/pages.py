@@ -38,6 +38,7 @@ dragoman() {
 }
 stop_serving() { if [ -n "$serving" ]; then kill "$serving"; wait "$serving" || true; serving=; fi; }
 trap stop_serving EXIT
+python() { [ "$1" = -c ] && "$PYTHON" -I -S "$COMMANDS" "$SOCKET" - <<< "$2"; }
 curl() { command curl -sSf "${@//127.0.0.1:8017/127.0.0.1:$port}"; }
 pip() { :; }
 """
