@@ -77,8 +77,15 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Turn formulas from TeX into MathML."""
-    display = {"span": "inline", "div": "block"}
-    return _FORMULA.sub(lambda found: convert(html.unescape(found[2]).strip(), display=display[found[1]]), content)
+    return _FORMULA.sub(
+        lambda found: _mathml(html.unescape(found[2]).strip(), "inline" if found[1] == "span" else "block"), content
+    )
+
+
+def _mathml(formula: str, display: str) -> str:
+    made = convert(formula, display=display)
+    made = made.replace('<mo stretchy="false">&#x0007C;', '<mo stretchy="false" lspace="0" rspace="0">&#x0007C;')
+    return re.sub(r"(<mi>(?:log|ln|max)</mi>)(?!<mo)", r'\1<mspace width="0.17em"/>', made)  # as TeX sets them
 
 
 def _elsewhere() -> dict[str, Path]:

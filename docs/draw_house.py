@@ -51,7 +51,7 @@ GROUND = [
     ("front", "import dragoman: what a person in a notebook uses"),
     ("serve", "the same over HTTP, and a page to look at it with"),
     ("cli", "one file for each command; results on standard output"),
-    ("core", "what every room speaks: corpora, weights, hypergraphs, n-best lists, samples, options, errors, the runtime"),
+    ("core", "what every room speaks: corpora, weights, hypergraphs, n-best lists, samples, options, the runtime"),
     ("kernels", "the inner loops in C++: arrays in, arrays out, in folders that mirror the rooms"),
 ]
 
