@@ -1,13 +1,17 @@
-"""What the site has besides the files in this folder: the reference, notebooks as pages, and pages from elsewhere.
+"""Add what the site has besides the files in this folder: the reference, notebooks, pages from elsewhere, formulas.
 
 These are hooks of MkDocs. Links are written as the repository has them, `../benchmarks/RESULTS.md`, so that they work
 there too; here each becomes a link to the page that was made of the file. One to a file that is not there is a warning,
 and so the end of a strict build.
+
+Formulas are written in TeX between dollars, which GitHub renders by itself. Here they become MathML during the build,
+which browsers draw without scripts or fonts, so that pages work offline and nothing is fetched.
 """
 
 from __future__ import annotations
 
 import functools
+import html
 import logging
 import posixpath
 import re
@@ -16,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from generate_reference import pages
+from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -26,6 +31,8 @@ _LOG = logging.getLogger("mkdocs.hooks.build_site")
 _LINK = re.compile(
     r"^```.*?^```|^    [^\n]*|`+[^`]+`+|(?P<text>!?\[[^\]]*\])\((?P<to>[^)\s]+)\)", re.DOTALL | re.MULTILINE
 )
+# What the extension arithmatex makes of formulas.
+_FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -66,6 +73,19 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return match["text"].strip("[]")
 
     return _LINK.sub(turned, markdown)
+
+
+def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Turn formulas from TeX into MathML."""
+    return _FORMULA.sub(
+        lambda found: _mathml(html.unescape(found[2]).strip(), "inline" if found[1] == "span" else "block"), content
+    )
+
+
+def _mathml(formula: str, display: str) -> str:
+    made = convert(formula, display=display)
+    made = made.replace('<mo stretchy="false">&#x0007C;', '<mo stretchy="false" lspace="0" rspace="0">&#x0007C;')
+    return re.sub(r"(<mi>(?:log|ln|max)</mi>)(?!<mo)", r'\1<mspace width="0.17em"/>', made)  # as TeX sets them
 
 
 def _elsewhere() -> dict[str, Path]:

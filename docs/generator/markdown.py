@@ -42,7 +42,7 @@ def code(text: str) -> str:
 
 
 def slug(title: str) -> str:
-    """What a page of that title is called, and a heading's anchor.
+    """Return the file name of a page with that title, which is also the anchor of such a heading.
 
     >>> slug("Formats of n-best lists")
     'formats-of-n-best-lists'
@@ -74,7 +74,7 @@ def value(default: Any) -> str:
 
 
 def bounds(minimum: float | None, maximum: float | None) -> str:
-    """Between which numbers an option may be.
+    """Return the range of numbers that an option allows.
 
     >>> bounds(0, None), bounds(0.0, 1.0)
     ('at least 0', '0 to 1')

@@ -1,4 +1,4 @@
-"""What can be chosen by name: a page for each registry, with every class in it and all their options."""
+"""Everything that can be chosen by name: a page for each registry, with every class in it and all their options."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _section(name: str, cls: type[Any]) -> str:
 
 
 def _facts(cls: type[Any]) -> list[tuple[str, str]]:
-    """What the classes of a kind say of themselves besides their options: class variables that their base declares."""
+    """Return what classes of a kind declare besides their options: the class variables of their base."""
     hints = typing.get_type_hints(cls, include_extras=True)
     declared = [name for name, hint in hints.items() if typing.get_origin(hint) is ClassVar]
     return [

@@ -56,9 +56,9 @@ __all__ = [
 
 _HOMES = {
     "candidates": ("mbr", "rerank", "tune_reranker"),
+    "conversion": ("adapt", "load_cdec", "load_joshua", "load_moses", "mix"),
     "scoring": ("Comparison", "Score", "compare", "score"),
     "example": ("example",),
-    "conversion": ("adapt", "load_cdec", "load_joshua", "load_moses", "mix"),
     "normalisation": ("Normaliser", "normaliser"),
     "run": ("TuningRun",),
     "system": ("System", "load", "train"),

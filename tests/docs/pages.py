@@ -1,4 +1,4 @@
-"""What pages tell people to type, and a shell to type it in.
+"""Commands and programs of pages, and a shell to run them in.
 
 Blocks of a page are run in order: indented ones and fences of `sh` by one shell, fences of `python` each as a program
 of its own. A block below `<!-- not run: REASON -->` is not. Servers run until the next one is started, and the port
@@ -38,13 +38,14 @@ dragoman() {
 }
 stop_serving() { if [ -n "$serving" ]; then kill "$serving"; wait "$serving" || true; serving=; fi; }
 trap stop_serving EXIT
+python() { [ "$1" = -c ] && "$PYTHON" -I -S "$COMMANDS" "$SOCKET" - <<< "$2"; }
 curl() { command curl -sSf "${@//127.0.0.1:8017/127.0.0.1:$port}"; }
 pip() { :; }
 """
 
 
 def blocks(text):
-    """The blocks to type, with their languages: indented ones, and fences of `sh` and `python`."""
+    """Yield the blocks to run, with their languages: indented ones, and fences of `sh` and `python`."""
     for match in _BLOCK.finditer(text):
         if text[: match.start()].rstrip().rpartition("\n")[2].lstrip().startswith("<!-- not run: "):
             continue
@@ -55,30 +56,30 @@ def blocks(text):
 
 
 def quoted(text):
-    """The lines of output that a page shows, in fences of `text`."""
+    """Return the lines of output that a page shows, in fences of `text`."""
     return [line for match in _BLOCK.finditer(text) if match[1] == "text" for line in match[2].splitlines() if line]
 
 
 def given(text):
-    """The names of what a page takes for granted, and commands that make the rest."""
+    """Return the names of what a page takes for granted, and commands that make the rest."""
     found = _GIVEN.search(text)
     return (found[1].split(), found[2] or "") if found else ([], "")
 
 
 def session(page):
-    """A page as one script."""
+    """Return a page as one script."""
     python = '"$PYTHON" -I -S "$COMMANDS" "$SOCKET" - <<\'PROGRAM\'\n{}PROGRAM\n'
     return "\n".join(body if kind == "sh" else python.format(body) for kind, body in blocks(page))
 
 
 def files_in(script):
-    """What commands say that they write."""
+    """Return the names of files that commands write."""
     return re.findall(r"(?:--(?:[a-z]+-)?out|--picture|--plot|--details|--hypergraphs| >) (\S+)", script)
 
 
 @contextlib.contextmanager
 def shell():
-    """A function that runs a script in a folder, whose commands find the packages of others loaded."""
+    """Give a function that runs a script in a folder; its commands need not load packages of others."""
     paths = os.pathsep.join(path for path in sys.path if path)
     environment = {**os.environ, "PYTHON": sys.executable, "PYTHONPATH": paths, "MPLBACKEND": "agg"}
     with tempfile.TemporaryDirectory() as folder:

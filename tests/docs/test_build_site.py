@@ -59,6 +59,15 @@ def test_a_folder_stands_for_its_pages_in_the_order_of_its_index():
     assert list(build_site._expanded({"None": "notebooks/"}, texts)) == []
 
 
+def test_formulas_become_mathml():
+    page = r'<p>If <span class="arithmatex">\(p &lt; 1\)</span></p><div class="arithmatex">\[\sum_e p(e)\]</div>'
+    made = build_site.on_page_content(page, None, None, None)
+    assert made.count("<math") == 2
+    assert 'display="block"' in made
+    assert "<mo>&#x0003C;</mo>" in made
+    assert "arithmatex" not in made
+
+
 def test_a_notebook_is_a_page_with_its_pictures(tmp_path):
     pytest.importorskip("nbconvert")
     picture = {"data": {"image/svg+xml": "<svg/>"}, "metadata": {}, "output_type": "display_data"}

@@ -1,4 +1,4 @@
-"""Links that lead nowhere are found, whoever wrote them."""
+"""Broken links are found in every kind of page."""
 
 import pytest
 from check_links import faults

@@ -1,4 +1,4 @@
-"""Documents name files, names and versions; these are to be there, and to agree."""
+"""Documents name files, names and versions that exist and agree, and have the form that CONTRIBUTING asks for."""
 
 import re
 import tomllib
@@ -16,7 +16,7 @@ PAGES = sorted(
 
 
 def paths_in(text):
-    """What is in backticks and looks like a file of the project, patterns and placeholders aside."""
+    """Return the names in backticks that look like files of the project, without patterns and placeholders."""
     return re.findall(r"`([a-z_/.]+\.(?:py|pyi|hpp|cpp))`", text)
 
 
@@ -33,6 +33,24 @@ def is_there(name):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_files_that_are_named_exist(page):
     assert [name for name in paths_in(page.read_text(encoding="utf-8")) if not is_there(name)] == []
+
+
+def opening(page):
+    """Return the first paragraph below the title of a page."""
+    text = re.sub(r"<!--.*?-->", "", page.read_text(encoding="utf-8"), flags=re.S)
+    return text.split("\n\n")[1].replace("\n", " ")
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/**/*.md")), ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_document_opens_with_the_question_that_it_answers(page):
+    assert "?" in opening(page)
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/how-to/*.md")), ids=lambda page: page.stem)
+def test_a_how_to_begins_with_an_example_and_ends_with_what_can_go_wrong(page):
+    headings = re.findall(r"^## (.+)$", page.read_text(encoding="utf-8"), re.M)
+    assert headings[0] == "Example"
+    assert headings[-1] == "When it goes wrong"
 
 
 def test_names_in_the_glossary_are_where_it_says():

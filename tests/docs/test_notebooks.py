@@ -34,7 +34,7 @@ class Executed:
         return [name for name, cell in self.cells.items() for out in cell.outputs if "image/png" in out.get("data", {})]
 
     def text(self, name):
-        """What a cell printed."""
+        """Return the output of a cell."""
         return "".join(out.text for out in self.cells[name].outputs if out.output_type == "stream")
 
 

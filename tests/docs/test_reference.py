@@ -1,4 +1,4 @@
-"""Whatever can be typed, chosen by name or set as an option has its place in the reference."""
+"""Every command, name and option is in the reference."""
 
 import ast
 import dataclasses
@@ -28,7 +28,7 @@ APP = build_app()
 
 
 def every_registry():
-    """Where `Registry(` is called; a module that nobody imports yet counts as well."""
+    """Return the modules that call `Registry(`, also those that nothing imports yet."""
     for path in sorted(ROOT.rglob("*.py")):
         if re.search(r"= Registry\(", path.read_text(encoding="utf-8")):
             parts = path.relative_to(ROOT.parent).with_suffix("").parts
@@ -55,7 +55,7 @@ def text(folder):
 
 
 def section(text, heading):
-    """What stands between a heading and the next one of its level."""
+    """Return the text between a heading and the next one of its level."""
     level = heading.split(" ")[0]
     found = re.findall(rf"^{re.escape(heading)}(?: \{{[^\n]*)?\n(.*?)(?=^#{{1,{len(level)}}} |\Z)", text, re.M | re.S)
     assert len(found) == 1, heading
