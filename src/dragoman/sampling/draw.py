@@ -9,7 +9,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.features import GLOBAL_FEATURES
 from dragoman.sampling.global_features import document_parts
-from dragoman.sampling.sampler import Sampled, Sampler
+from dragoman.sampling.sampler import SampleBatch, Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import BATCH, Shard, Translator
@@ -31,7 +31,7 @@ class Draw:
         more = [GLOBAL_FEATURES.get(name)() for name in self.more_features]
         return Sampler.of(translator, self.options, proposal_weights=self.proposal_weights, global_features=more)
 
-    def __call__(self, translator: Translator, shard: Shard, runtime: Runtime) -> list[Sampled]:
+    def __call__(self, translator: Translator, shard: Shard, runtime: Runtime) -> list[SampleBatch]:
         """Sample a shard."""
         return list(
             self.sampler(translator).batches(
@@ -48,7 +48,7 @@ class Draw:
 
 def draw_samples(
     sharded: ShardedTranslator, draw: Draw, lines: Iterable[str], documents: Iterable[object] | None = None
-) -> Iterator[Sampled]:
+) -> Iterator[SampleBatch]:
     """Sample a text, in order, a batch at a time; documents that features see stay together."""
     together = draw.sampler(sharded.translator).sees_documents
     shards = document_shards(sharded, lines, documents) if together else sharded.shards(lines)

@@ -32,7 +32,7 @@ from dragoman.sampling.diagnostics.results import (
     SentenceDiagnostics,
 )
 from dragoman.sampling.forest import Forest, weighted_features
-from dragoman.sampling.sampler import Sampled, Sampler
+from dragoman.sampling.sampler import SampleBatch, Sampler
 from dragoman.sampling.schedule import Sampling, Schedule
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translator import Translator
@@ -129,7 +129,7 @@ class _Drawn:
 class _Sentence:
     """One sentence that was sampled, on its way through the diagnosis."""
 
-    def __init__(self, sampler: Sampler, options: Diagnosis, number: int, line: str, parts: list[Sampled]):
+    def __init__(self, sampler: Sampler, options: Diagnosis, number: int, line: str, parts: list[SampleBatch]):
         self._sampler, self._options = sampler, options
         self._number, self._line, self._parts = number, line, parts
         # Chains may have run out of time; what all of them have is compared.
@@ -192,7 +192,7 @@ class _Sentence:
             )
         return curves
 
-    def _run(self, initial: str, part: Sampled, scores: NDArray[np.float64], curves: Curves) -> RunDiagnostics:
+    def _run(self, initial: str, part: SampleBatch, scores: NDArray[np.float64], curves: Curves) -> RunDiagnostics:
         ranked = rank_normalised(scores)
         derivations, counts = part.derivations, part.samples.counts.sum(axis=1)
         size = len(counts)
@@ -241,7 +241,7 @@ class _Sentence:
         return rows
 
 
-def _sampled(part: Sampled, temperature: float, samples: int) -> _Drawn:
+def _sampled(part: SampleBatch, temperature: float, samples: int) -> _Drawn:
     trace = part.samples.trace
     assert trace is not None
     return _Drawn(trace[0, :, :samples], part.samples.scores / temperature, part.samples.hypotheses)
