@@ -134,7 +134,7 @@ def run_chains(
     functions = space.functions
     features = [] if functions is None else _kernel_features(space, functions)
     try:
-        out = space.run_kernel(features, starts, settings.for_kernels(rates), runtime.threads)
+        out = space.run_kernel(features, starts.for_kernels(), settings.for_kernels(rates), runtime.threads)
     except kernels.FunctionError as error:
         if functions is None:
             raise

@@ -56,6 +56,9 @@ class Spelling(ABC):
         """Return the features of each derivation, without global ones."""
 
 
+Features = Sequence[kernels.GlobalFeature]
+Arrays = dict[str, NDArray[Any]]
+
 _Translator = TypeVar("_Translator")
 _Batch = TypeVar("_Batch", bound=ScoredBatch)
 _Found = TypeVar("_Found")
@@ -114,18 +117,13 @@ class DerivationSpace(ABC, Generic[_Translator, _Batch, _Found]):
     def kernel_words(self) -> NDArray[np.int32]:
         """All target words of the batch, as the kernel numbers them."""
 
+    @staticmethod
     @abstractmethod
-    def check_scores(self, first_number: int) -> None:
-        """Refuse scores that are not finite; `first_number` sentences come before the batch."""
+    def check_batch(batch: Any, first_number: int | None) -> None:
+        """Refuse a batch whose scores are not finite; `first_number` sentences come before it."""
 
     @abstractmethod
-    def run_kernel(
-        self,
-        features: Sequence[kernels.GlobalFeature],
-        starts: Ragged[np.int32],
-        schedule: kernels.Schedule,
-        threads: int,
-    ) -> dict[str, NDArray[Any]]:
+    def run_kernel(self, features: Features, starts: kernels.Rows, schedule: kernels.Schedule, threads: int) -> Arrays:
         """Run chains in the kernel."""
 
     @abstractmethod
@@ -159,6 +157,12 @@ class DerivationSpace(ABC, Generic[_Translator, _Batch, _Found]):
     @abstractmethod
     def forced_log_sums(self, targets: Ragged[np.int32], temperature: float, runtime: Runtime) -> NDArray[np.float64]:
         """Return ln Σ exp(score / temperature) over all derivations of each sentence that write its target."""
+
+    def check_scores(self, first_number: int) -> None:
+        """Refuse scores that are not finite; `first_number` sentences come before the batch."""
+        self.check_batch(self.batch, first_number)
+        if self.proposal is not None:
+            self.check_batch(self.proposal, first_number)
 
     def global_values(self, words: Ragged[np.int32]) -> FeatureRows | None:
         """Return the values of the global features for a translation of each sentence."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.sampling.chart.forest import ChartForest, ChartSpelling, best_derivations
 from dragoman.sampling.forest import log_partitions
-from dragoman.sampling.space import DerivationSpace
+from dragoman.sampling.space import Arrays, DerivationSpace, Features
 from dragoman.search.chart.batch import ChartBatch, Found, check_scores
 from dragoman.search.chart.graph import SentenceGraph
 from dragoman.search.chart.translator import ChartResult, ChartTranslator
@@ -43,6 +43,7 @@ class ChartSpace(DerivationSpace[ChartTranslator, ChartBatch, Found]):
     foreign_options = ("merge_split", "reorder", "retranslate", "forward_share", "collect")
     expected = "rules that cover it, or glue = true in the model's settings"
     jumps_use_forests = False
+    check_batch = staticmethod(check_scores)
     joins_documents = False
 
     @classmethod
@@ -71,24 +72,10 @@ class ChartSpace(DerivationSpace[ChartTranslator, ChartBatch, Found]):
         words: NDArray[np.int32] = np.maximum(self.batch.rules.words.values, 0)  # the kernel skips numbers of holes
         return words
 
-    def check_scores(self, first_number: int) -> None:
-        """Refuse scores that are not finite; `first_number` sentences come before the batch."""
-        check_scores(self.batch, first_number)
-        if self.proposal is not None:
-            check_scores(self.proposal, first_number)
-
-    def run_kernel(
-        self,
-        features: Sequence[kernels.GlobalFeature],
-        starts: Ragged[np.int32],
-        schedule: kernels.Schedule,
-        threads: int,
-    ) -> dict[str, NDArray[Any]]:
+    def run_kernel(self, features: Features, starts: kernels.Rows, schedule: kernels.Schedule, threads: int) -> Arrays:
         """Run chains in the kernel."""
         proposal = None if self.proposal is None else self.proposal.arrays
-        return kernels.chart_sample(
-            self.batch.arrays, proposal, features, starts.for_kernels(), schedule, threads=threads
-        )
+        return kernels.chart_sample(self.batch.arrays, proposal, features, starts, schedule, threads=threads)
 
     def gloss(self, runtime: Runtime) -> Ragged[np.int32]:
         """Return the derivation of each sentence that is best without a look at context; empty where there is none."""

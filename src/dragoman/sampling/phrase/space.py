@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.sampling.forest import log_partitions
 from dragoman.sampling.phrase.lattices import Lattice, segmentation_components
-from dragoman.sampling.space import DerivationSpace, Spelling
+from dragoman.sampling.space import Arrays, DerivationSpace, Features, Spelling
 from dragoman.search.limits import SearchLimits
 from dragoman.search.phrase.batch import Found, PhraseBatch, check_scores
 from dragoman.search.phrase.greedy import gloss
@@ -79,6 +79,7 @@ class PhraseSpace(DerivationSpace[PhraseTranslator, PhraseBatch, Found]):
     foreign_options = ("subtree", "rule", "glue")
     expected = "options that cover each word, in an order that the reordering limit allows"
     jumps_use_forests = True
+    check_batch = staticmethod(check_scores)
     joins_documents = True
 
     reordering_limit: int
@@ -108,26 +109,14 @@ class PhraseSpace(DerivationSpace[PhraseTranslator, PhraseBatch, Found]):
         """The words of all options."""
         return self.batch.options.words.values
 
-    def check_scores(self, first_number: int) -> None:
-        """Refuse scores that are not finite; `first_number` sentences come before the batch."""
-        check_scores(self.batch, first_number)
-        if self.proposal is not None:
-            check_scores(self.proposal, first_number)
-
-    def run_kernel(
-        self,
-        features: Sequence[kernels.GlobalFeature],
-        starts: Ragged[np.int32],
-        schedule: kernels.Schedule,
-        threads: int,
-    ) -> dict[str, NDArray[Any]]:
+    def run_kernel(self, features: Features, starts: kernels.Rows, schedule: kernels.Schedule, threads: int) -> Arrays:
         """Run chains in the kernel."""
         return kernels.gibbs_sample(
             self.batch.arrays,
             None if self.proposal is None else self.proposal.arrays_in_use,
             self._lattices(),
             features,
-            starts.for_kernels(),
+            starts,
             np.arange(len(self.source) + 1) if self.documents is None else self.documents,
             schedule,
             reordering_limit=self.reordering_limit,
