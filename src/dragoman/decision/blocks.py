@@ -1,4 +1,4 @@
-"""Decide on lists from files a block of sentences at a time, as if all were in memory."""
+"""MBR decisions on lists from files, a block of sentences at a time, as if all were in memory."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from dragoman.metrics.metric import Metric
 def settled_weights(
     blocks: Iterator[NBest], weights_from: WeightsFrom | None
 ) -> tuple[WeightsFrom | None, Iterator[NBest]]:
-    """What the weights of all lists are, as `hypothesis_scores` has it for all of them together; and all blocks.
+    """Return which numbers weight the hypotheses of all lists, as `hypothesis_scores` decides, and all blocks.
 
-    At least one block is read, and as many as it takes to know: log-probabilities are the weights if all hypotheses
-    have one, so that the first that lacks either number decides. Lists that have both are read to the end; where some
-    hypotheses have a log-probability and none a score, these are missing and not those.
+    At least one block is read, and as many as the decision takes: log-probabilities are the weights if all hypotheses
+    have one, so that the first hypothesis without one of the two numbers decides. Lists with both are read to the end.
+    Where some hypotheses have a log-probability and none has a score, log-probabilities are what is missing.
     """
     read: list[NBest] = []
     for block in blocks:
@@ -49,9 +49,9 @@ def settled_weights(
 def in_step(
     lists: Iterator[NBest], others: Iterator[NBest], candidates: PathLike, evidence: PathLike
 ) -> Iterator[tuple[NBest, NBest]]:
-    """Blocks of lists with the others for the same sentences, as long as both files have them in the same order.
+    """Yield blocks of candidates with the evidence for the same sentences, while both files have the same order.
 
-    What comes after that is read to the end, and the others are brought into the order of the lists.
+    The rest is read to the end, and its evidence is put into the order of the candidates.
     """
     count, at, theirs = 0, 0, next(others)
     for ours in lists:
@@ -80,12 +80,12 @@ def in_step(
 
 
 def _names(lists: NBest) -> list[str]:
-    """The ids of sentences as text, which some formats have as numbers and some as strings."""
+    """Return the ids of sentences as text; some formats have numbers, others strings."""
     return [*map(str, lists.sentence_ids)]
 
 
 def _at_least(blocks: Iterator[NBest], sentences: int) -> Iterator[NBest]:
-    """As many blocks as have so many sentences, if there are some."""
+    """Yield blocks until they have at least this many sentences, or there are no more."""
     while sentences > 0 and (block := next(blocks, None)) is not None:
         sentences -= len(block)
         yield block
@@ -96,7 +96,7 @@ def _part(lists: NBest, first: int, end: int) -> NBest:
 
 
 def joined(parts: Sequence[NBest]) -> NBest:
-    """Several blocks as one, with the ids and the sources that they have."""
+    """Join several blocks, with their ids and sources."""
     if len(parts) == 1:
         return parts[0]
     sources = [part.sources for part in parts if part.sources is not None]
@@ -109,7 +109,7 @@ def joined(parts: Sequence[NBest]) -> NBest:
 
 @dataclass(frozen=True)
 class Block:
-    """Some sentences: their candidates and evidence as they were read, and as distinct strings."""
+    """Candidates and evidence of some sentences, as they were read and as distinct strings."""
 
     lists: NBest
     others: NBest
@@ -118,7 +118,7 @@ class Block:
 
     @classmethod
     def of(cls, rule: Mbr, lists: NBest, others: NBest, path: Path) -> Block:
-        """The block, with the distribution that the evidence of that file stands for."""
+        """Return the block, with the distribution of the evidence, which was read from `path`."""
         try:
             posterior = rule.posterior(others)
         except DataError as error:
@@ -129,7 +129,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Decided:
-    """A block with the gains of its hypotheses, and what they choose."""
+    """The decisions on a block, with the gains of its hypotheses."""
 
     block: Block
     gains: NDArray[np.float64]
@@ -138,13 +138,13 @@ class Decided:
 
     @classmethod
     def of(cls, block: Block, gains: NDArray[np.float64], matrix: NDArray[np.float32]) -> Decided:
-        """Choose by the gains."""
+        """Choose the hypotheses with the highest gains."""
         found = block.hypotheses
         return cls(block, gains, matrix, Decisions.of_best(found.vocab, found.strings, gains, found.sentences))
 
 
 def decided_by_utilities(blocks: Iterable[Block], path: Path) -> Iterator[Decided]:
-    """Decide by gains that were made elsewhere."""
+    """Decide by gains that another program computed."""
     for block in blocks:
         known = Utilities.read(path, block.lists, block.others)
         yield Decided.of(block, known.expected(block.hypotheses, block.posterior), np.empty(0, np.float32))
@@ -157,7 +157,7 @@ def decided_by_metric(
     matrix: bool = False,
     runtime: Runtime = Runtime(),
 ) -> Iterator[Decided]:
-    """Decide by the gains of a metric, whoever works them out."""
+    """Decide by the gains of a metric, computed by threads or workers."""
     waiting = deque[Block]()
 
     def sides() -> Iterator[tuple[Posterior, Posterior]]:

@@ -24,22 +24,22 @@ class LatticeMbr(LatticeRule):
 
     p(w) is the probability that a translation has w, exact over the pruned hypergraph (Kumar et al. 2009, without their
     approximation). θ0 = -1 and θn = 1 / (order p r^(n-1)), where p is a typical unigram precision and r the ratio of
-    the precisions of an order and the one before. Hypotheses are all strings of the pruned hypergraph, maximised over
-    exactly on the hypergraph split by n-grams, or its best strings. Cost: edges of the split hypergraph times n-grams.
+    the precisions of an order and the one before. Hypotheses are all strings of the pruned hypergraph (an exact maximum
+    on the hypergraph split by n-grams), or its best strings. Cost: edges of the split hypergraph times n-grams.
     """
 
     name: ClassVar[str] = "lattice-mbr"
     takes: ClassVar[tuple[EvidenceKind, ...]] = ("hypergraph",)
 
     p: float = option(0.8, "unigram precision", minimum=1e-6, maximum=1)
-    r: float = option(0.7, "ratio of the precisions of one order and the order before", minimum=1e-6, maximum=1)
+    r: float = option(0.7, "ratio of the precisions of an order and the one before", minimum=1e-6, maximum=1)
     order: int = option(4, "length of the longest n-grams", minimum=1, maximum=16)
     space: Literal["lattice", "kbest"] = option("lattice", "hypotheses: the whole lattice, or its best strings")
-    hypotheses: int = option(1000, "how many strings, if the best ones are the hypotheses", minimum=1)
+    hypotheses: int = option(1000, "number of strings, if the best ones are the hypotheses", minimum=1)
 
     @property
     def theta(self) -> NDArray[np.float64]:
-        """What a word counts (θ0), and an n-gram of each order that is certain."""
+        """The value of a word (θ0), and of a certain n-gram of each order."""
         return np.append(-1.0, 1 / (self.order * self.p * self.r ** np.arange(self.order)))
 
     def choose(self, evidence: Evidence, *, runtime: Runtime = Runtime()) -> Decisions:

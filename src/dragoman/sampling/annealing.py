@@ -1,4 +1,4 @@
-"""Simulated annealing: chains that cool down, from what a search finds, whatever the kind of model."""
+"""Simulated annealing: chains that start from a search's result and cool down, for every kind of model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def anneal(
     """Translate tokenised sentences by annealing from what the search finds, in order, a batch at a time.
 
     The best derivation of a sentence is never worse than the search's. Sentence i of the lines has random numbers of
-    its own, whatever the batches; `first` is added to i where the lines are a part of a text. The model's global
+    its own, independent of batches; `first` is added to i if the lines are part of a text. The model's global
     features take part, which the search cannot score. Those of documents see consecutive lines with the same label in
     `documents`, by default all lines, and the best is the best of a document as a whole.
     """

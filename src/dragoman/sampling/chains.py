@@ -1,4 +1,4 @@
-"""Markov chains over the derivations of a batch of sentences, whatever the kind of model."""
+"""Markov chains over the derivations of a batch of sentences, for every kind of model."""
 
 from __future__ import annotations
 

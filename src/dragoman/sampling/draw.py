@@ -1,4 +1,4 @@
-"""Samples of the shards of a text: each sentence has the random numbers of its place in the whole text."""
+"""Samples of a text, shard by shard: a sentence's random numbers depend on its place in the whole text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dragoman.search.translator import BATCH, Shard, Translator
 
 @dataclass(frozen=True)
 class Draw:
-    """Draws samples of a shard; `more_features` are names of global features beside those of the model."""
+    """Sampling of a shard; `more_features` names global features beside those of the model."""
 
     options: Sampling
     seed: int = 1
@@ -58,7 +58,7 @@ def draw_samples(
 def document_shards(
     sharded: ShardedTranslator, lines: Iterable[str], documents: Iterable[object] | None
 ) -> Iterator[Shard]:
-    """Cut a text into shards of whole documents; without labels, all of it is one."""
+    """Cut a text into shards of whole documents; without labels, the whole text is one document."""
     everything = list(lines)
     labels: Sequence[object] = [0] * len(everything) if documents is None else list(documents)
     first = 0

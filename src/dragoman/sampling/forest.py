@@ -1,4 +1,4 @@
-"""What a search kept of one sentence, as evidence beside samples: its derivations and their expected features."""
+"""Forests that a search kept of one sentence, as evidence beside samples."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def log_partitions(
     """Return log Z of each of the graphs that a search kept; -inf where there is none.
 
     `nodes` and `edges` are their bounds. Every graph has one more of `first_edges` than nodes, the end of its edges.
-    All are joined, so that one pass does for all.
+    All graphs are joined, so that one pass computes all sums.
     """
     reached = np.flatnonzero(np.diff(nodes) > 0)
     first = np.delete(first_edges, nodes[reached + 1] + np.arange(len(reached)))

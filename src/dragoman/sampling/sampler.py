@@ -1,4 +1,4 @@
-"""Sampling: lines in, samples of their derivations out, whatever the kind of model."""
+"""Sampling: lines in, samples of their derivations out, for every kind of model."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _FORCED = 256
 
 @dataclass(frozen=True, eq=False)
 class SampleBatch:
-    """The samples of some sentences, and how they came about.
+    """Samples of some sentences, with statistics of the chains that drew them.
 
-    `derivations` has a row for each of the samples' rows: the derivation in the terms of its kind, by which it can be
-    found in a `Forest`. `moves` names what chains do; `tried` and `accepted` count it by sentence, chain and move.
-    `collected` has the number of samples by sentence and chain: fewer than asked for if time was over. `components` is
-    how many parts the derivations of each sentence fall into, between which only jumps lead.
+    `derivations` has a row for each row of the samples: the derivation as its kind of model writes it, which a `Forest`
+    can look up. `tried` and `accepted` count the `moves` by sentence, chain and move. `collected` is the number of
+    samples by sentence and chain: fewer than asked for if time ran out. `components` is the number of parts that the
+    derivations of each sentence fall into, between which only jumps lead.
     """
 
     samples: Samples
@@ -49,12 +49,12 @@ class SampleBatch:
     components: NDArray[np.int64]
 
     def counts(self, move: str) -> tuple[int, int]:
-        """How often a move was tried and accepted in all."""
+        """Return how often a move was tried and accepted in total."""
         place = self.moves.index(move)
         return int(self.tried[..., place].sum()), int(self.accepted[..., place].sum())
 
     def sentence(self, i: int) -> SampleBatch:
-        """Return what was drawn of one sentence, without copying; see `Samples.sentence`."""
+        """Return the samples of one sentence, without copying; see `Samples.sentence`."""
         at, rows = slice(i, i + 1), slice(*self.samples.sentences[i : i + 2].tolist())
         return replace(
             self,
@@ -68,14 +68,14 @@ class SampleBatch:
 
 
 class SampleArguments(TypedDict, total=False):
-    """What can be asked of a sampler.
+    """Arguments of a sampler.
 
     Each sentence and chain has random numbers of its own, which depend on the `seed`, the sentence's place among the
-    lines and the chain's number: more samples, chains or threads leave the first ones as they are. `first` is added to
-    that place where the lines are a part of a text. `documents` are labels of the lines for global features of
-    documents; lines with the same label in a row are a document, and by default all are one. `features=False` leaves
-    features out, which take longer than the sampling itself; `trace` keeps the order in time. `runtime` is by default
-    that of the translator.
+    lines and the chain's number: more samples, chains or threads do not change the first ones. `first` is added to that
+    place if the lines are part of a text. `documents` are labels of the lines for global features of documents:
+    consecutive lines with the same label form one document, by default all lines. `features=False` leaves out features,
+    which take longer than the sampling itself; `trace` keeps the order in time. `runtime` defaults to the
+    translator's.
     """
 
     seed: int
@@ -88,7 +88,7 @@ class SampleArguments(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class SampleRequest:
-    """What was asked of a sampler; see `SampleArguments`."""
+    """Arguments of a sampler with their defaults; see `SampleArguments`."""
 
     seed: int = 1
     first: int = 0
@@ -99,7 +99,7 @@ class SampleRequest:
 
 
 class Sampler:
-    """Draws derivations from the model's distribution, p(derivation) ∝ exp(score / temperature), by Markov chains."""
+    """Sampler of derivations by Markov chains, with p(derivation) ∝ exp(score / temperature)."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Sampler:
         names = {feature.name for feature in global_features}
         chosen = [*(feature for feature in ours if feature.name not in names), *global_features]
         self._functions = GlobalFunctions(chosen, weights) if chosen else None
-        # What weighs nothing changes nothing, and if no values are wanted, is not even looked at.
+        # Features of weight 0 change nothing, and are skipped if nobody asks for their values.
         felt = [feature for feature in chosen if weights.get(feature.name) != 0]
         self._felt = GlobalFunctions(felt, weights) if felt else None
         self._space_type = space_for(translator.model.kind)
@@ -129,7 +129,7 @@ class Sampler:
 
     @property
     def sees_documents(self) -> bool:
-        """Whether some feature sees several sentences together."""
+        """True if some feature sees several sentences together."""
         return self._functions is not None and self._functions.see_documents
 
     @classmethod
@@ -141,21 +141,21 @@ class Sampler:
         proposal_weights: Weights | None = None,
         global_features: Sequence[GlobalFeature] = (),
     ) -> Sampler:
-        """Return the sampler for the kind of a translator's model.
+        """Return a sampler for a translator's model.
 
         With `proposal_weights`, steps are drawn from the same model under other weights (say, a small language model in
         place of a large one) and accepted so that the distribution stays that of the translator's weights (8.2.1 of
-        Arun's thesis). The model's global features have part in it, and so have `global_features` beside them; all are
-        weighted by their names in the translator's weights.
+        Arun's thesis). The model's global features take part, and so do `global_features`; the translator's weights
+        have a weight for each, by name.
         """
         return cls(translator, options, proposal_weights, global_features)
 
     def sample(self, lines: Iterable[str], **how: Unpack[SampleArguments]) -> Iterator[Samples]:
-        """Sample tokenised sentences, in order, a batch at a time; for what can be asked, see `SampleArguments`."""
+        """Sample tokenised sentences, in order, a batch at a time; for the arguments see `SampleArguments`."""
         return (part.samples for part in self.batches(lines, **how))
 
     def batches(self, lines: Iterable[str], **how: Unpack[SampleArguments]) -> Iterator[SampleBatch]:
-        """Sample like `sample`, and tell how it went."""
+        """Sample like `sample`, and return statistics of the chains too."""
         return self._run(lines, replace(SampleRequest(runtime=self.translator.runtime), **how))
 
     def _run(self, lines: Iterable[str], request: SampleRequest) -> Iterator[SampleBatch]:

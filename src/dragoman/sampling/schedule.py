@@ -15,32 +15,36 @@ from dragoman.core.options import Options, option
 
 @dataclass(frozen=True)
 class Schedule(Options):
-    """What a chain does, and when."""
+    """Moves of a chain, and their order."""
 
     scan: Literal["systematic", "random"] = option(
-        "systematic", "visit all points in turn, or as many points drawn at random"
+        "systematic", "visit all points in turn, or the same number of points drawn at random"
     )
     merge_split: float = option(
-        1.0, "merge and split phrases; 0 is never, other numbers matter to random scans", minimum=0
+        1.0, "rate of merging and splitting phrases; 0: never; other values matter to random scans", minimum=0
     )
-    reorder: float = option(1.0, "exchange two phrases; likewise", minimum=0)
-    retranslate: float = option(1.0, "translate a phrase anew; likewise", minimum=0)
-    subtree: float = option(1.0, "hierarchical models: draw what is below a rule anew; likewise", minimum=0)
-    rule: float = option(1.0, "hierarchical models: draw another rule with the same source side; likewise", minimum=0)
-    glue: float = option(1.0, "hierarchical models: cut a stretch into other parts; likewise", minimum=0)
+    reorder: float = option(1.0, "rate of swapping two phrases; likewise", minimum=0)
+    retranslate: float = option(1.0, "rate of retranslating a phrase; likewise", minimum=0)
+    subtree: float = option(
+        1.0, "hierarchical models: rate of resampling the subtree below a rule; likewise", minimum=0
+    )
+    rule: float = option(
+        1.0, "hierarchical models: rate of drawing another rule with the same source side; likewise", minimum=0
+    )
+    glue: float = option(1.0, "hierarchical models: rate of cutting a stretch into other parts; likewise", minimum=0)
     jump_every: int = option(
         10,
-        "after so many scans propose a derivation from the decoder's lattice, or from the forest without language "
-        "models; 0 is never",
+        "after every n-th scan, propose a derivation from the decoder's lattice, or from the forest without language "
+        "models; 0: never",
         minimum=0,
     )
     forward_share: float = option(
-        0.1, "share of the jumps that may lead anywhere, not just into the lattice", minimum=0, maximum=1
+        0.1, "proportion of jumps that may lead anywhere, not just into the lattice", minimum=0, maximum=1
     )
-    max_seconds: float | None = option(None, "stop a chain after so many seconds, with what it has", minimum=0)
+    max_seconds: float | None = option(None, "stop a chain after this many seconds and keep its samples", minimum=0)
 
     def refuse(self, names: Sequence[str], model: str) -> None:
-        """Refuse other values than the default of options that have no meaning for a model."""
+        """Refuse non-default values of options that have no meaning for a kind of model."""
         defaults = {field.name: field.default for field in fields(self)}
         for name in names:
             value = getattr(self, name, defaults.get(name))
@@ -50,32 +54,32 @@ class Schedule(Options):
 
 @dataclass(frozen=True)
 class Sampling(Schedule):
-    """How many samples there are and how chains come to them."""
+    """Length, temperature and start of chains that draw samples."""
 
-    samples: int = option(1000, "samples a chain", minimum=1)
-    chains: int = option(2, "independent chains a sentence", minimum=1)
+    samples: int = option(1000, "samples per chain", minimum=1)
+    chains: int = option(2, "independent chains per sentence", minimum=1)
     burn_in: int = option(100, "scans before the first sample", minimum=0)
     start_temperature: float = option(
-        3.0, "temperature of the first scan; it falls to the last during burn-in", minimum=1e-6
+        3.0, "temperature of the first scan; it falls to the final temperature during burn-in", minimum=1e-6
     )
-    temperature: float = option(1.0, "the score of a derivation is divided by this", minimum=1e-6)
-    thin: int = option(1, "keep every so-manieth sample", minimum=1)
-    collect: Literal["scan", "pass"] = option("scan", "a sample for each scan, or for each operator's pass in it")
+    temperature: float = option(1.0, "scores of derivations are divided by this", minimum=1e-6)
+    thin: int = option(1, "keep every n-th sample", minimum=1)
+    collect: Literal["scan", "pass"] = option(
+        "scan", "take a sample after each scan, or after each operator's pass within it"
+    )
     initial: Literal["gloss", "random", "beam"] = option(
-        "beam", "begin with the best monotone gloss, a random derivation, or what the decoder finds"
+        "beam", "start from the best monotone gloss, a random derivation, or the decoder's best"
     )
 
 
 @dataclass(frozen=True)
 class Annealing(Schedule):
-    """How chains cool down."""
+    """Cooling of chains that search for the best derivation."""
 
-    scans: int = option(200, "scans a chain", minimum=1)
+    scans: int = option(200, "scans per chain", minimum=1)
     start_temperature: float = option(3.0, "temperature of the first scan", minimum=1e-6)
-    end_temperature: float = option(
-        0.01, "temperature of the last scan; it falls by the same factor each time", minimum=1e-6
-    )
-    chains: int = option(1, "chains a sentence, of which the best counts", minimum=1)
+    end_temperature: float = option(0.01, "temperature of the last scan; it falls by a constant factor", minimum=1e-6)
+    chains: int = option(1, "chains per sentence; the best result counts", minimum=1)
 
     @property
     def temperatures(self) -> NDArray[np.float64]:
@@ -84,14 +88,14 @@ class Annealing(Schedule):
 
 
 def checked_seed(seed: int) -> int:
-    """Return the seed if the kernels can take it."""
+    """Return the seed, after checking that the kernels can take it."""
     if not 0 <= seed < 2**64:
         raise UsageError(f"the seed is {seed}; expected a number from 0 to 2^64 - 1")
     return seed
 
 
 def cooling(start: float, end: float, scans: int) -> NDArray[np.float64]:
-    """Temperatures that fall linearly from `start` towards `end`, which comes next.
+    """Return temperatures that fall linearly from `start` towards `end`, which would come next.
 
     >>> cooling(3.0, 1.0, 4).tolist()
     [3.0, 2.5, 2.0, 1.5]

@@ -1,4 +1,4 @@
-"""Spaces of derivations that chains move in: what each kind of model has to provide, and where to find it."""
+"""Spaces of derivations that chains move in: the interface that each kind of model implements."""
 
 from __future__ import annotations
 

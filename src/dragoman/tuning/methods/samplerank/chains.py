@@ -1,4 +1,4 @@
-"""Chains of SampleRank: sentences and weights in, weights and their sums out, whatever the kind of model."""
+"""Chains of SampleRank: sentences and weights in, weights and their sums out."""
 
 from __future__ import annotations
 
@@ -29,50 +29,54 @@ _CHAINS = {"phrase": "dragoman.tuning.methods.samplerank.phrase_chains:PhraseRan
 
 @dataclass(frozen=True)
 class RankSteps(Options):
-    """What a step does, and how many there are."""
+    """Options of steps, and their number."""
 
-    samples: int = option(100, "steps a sentence that may change weights", minimum=1)
+    samples: int = option(100, "steps per sentence that may change weights", minimum=1)
     counted: Literal["all", "applied"] = option(
-        "all", "which steps are samples: all, or those at which the operator can be applied"
+        "all", "steps that count as samples: all, or those at which the operator can be applied"
     )
-    burn_in: int = option(100, "steps a sentence before them", minimum=0)
-    merge_split: float = option(1.0, "how often phrases are merged and split", minimum=0)
-    reorder: float = option(1.0, "how often two phrases are exchanged", minimum=0)
-    retranslate: float = option(0.0, "how often a phrase is translated anew", minimum=0)
+    burn_in: int = option(100, "steps per sentence before the first sample", minimum=0)
+    merge_split: float = option(1.0, "rate of merging and splitting phrases", minimum=0)
+    reorder: float = option(1.0, "rate of swapping two phrases", minimum=0)
+    retranslate: float = option(0.0, "rate of retranslating a phrase", minimum=0)
     temperature: float = option(1.0, "scores are divided by this when a neighbour is drawn", minimum=1e-6)
-    aggressiveness: float = option(0.01, "C, the most that a step may multiply a difference of features by", minimum=0)
-    gain_scale: float = option(1.0, "what a point of the metric is worth in score", minimum=1e-9)
+    aggressiveness: float = option(0.01, "C, the largest step size: the factor of a difference of features", minimum=0)
+    gain_scale: float = option(1.0, "score that one point of the metric is worth", minimum=1e-9)
     margin: float = option(
-        10.0, "M, the factor of the margin; 0: the oracle's gain, as in the paper (of an error: 100 less it)", minimum=0
+        10.0,
+        "M, the factor of the margin; 0: the oracle's gain, as in the paper (for error rates, 100 minus it)",
+        minimum=0,
     )
     better: Literal["gain+score", "gain"] = option(
         "gain+score", "e+ has the best sum of gain and score (hope), or the best gain"
     )
     worse: Literal["fear", "best", "drawn"] | None = option(
         None,
-        "e' has the best score less gain, or the best score, or is drawn by its probability; "
-        "by default fear with jumps, and drawn with local steps",
+        "e' has the best score minus gain, or the best score, or is drawn by its probability; "
+        "by default fear with jumps, drawn with local steps",
     )
     best_found: bool = option(
         False,
-        "local: e+ and e' have to stay behind the best gain found of the sentence in its batch, too (by Hildreth)",
+        "local: e+ and e' must also score below the sentence's best gain so far in its batch (by Hildreth)",
     )
     violation: Literal["order", "margin"] = option(
-        "margin", "change weights if the model orders neighbours wrongly, or also if rightly but not by the margin"
+        "margin", "change weights if the model orders neighbours wrongly, or also if rightly by less than the margin"
     )
     smoothing: float = option(0.01, "added to all counts of BLEU", minimum=0)
     update: Literal["closed-form", "hildreth"] = option(
-        "closed-form", "one constraint a step, or several by Hildreth's algorithm"
+        "closed-form", "one constraint per step, or several by Hildreth's algorithm"
     )
-    constraints: int = option(5, "hildreth: the drawn neighbour and the most violated others, so many", minimum=1)
+    constraints: int = option(
+        5, "hildreth: number of constraints: the drawn neighbour and the most violated others", minimum=1
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class RankedSentences:
     """Sentences that chains learn from, with the metric of their translations.
 
-    Gains are `sign` times the metric. Sentences u[i] to u[i + 1] of `units` u stay together. `learnt` says which of the
-    names of features that occur have weights that change.
+    Gains are `sign` times the metric. Sentences u[i] to u[i + 1] of `units` u stay together. `learnt` selects the
+    features whose weights are trained from the names of all that occur.
     """
 
     lines: Sequence[str]
@@ -84,7 +88,7 @@ class RankedSentences:
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """What chains have come to. Arrays have a row for each chain, and a column for each feature of the table.
+    """Results of chains. Arrays have a row for each chain, and a column for each feature of the table.
 
     `totals` are sums of the weights after each of the `collected` steps; columns of `counts` are all steps, those that
     changed the derivation, those that changed weights, duals at their bound, batches. `gains` (at the end of batches)
@@ -102,7 +106,7 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Ranking:
-    """How chains are to run; see `RankChains.run`."""
+    """Settings of a run of chains; see `RankChains.run`."""
 
     seed: int
     first_batch: int
@@ -112,9 +116,9 @@ class Ranking:
 
 
 class RankChains(ABC):
-    """Sentences as chains see them: `names` are all their features, and `learnt` says which have weights that change.
+    """Chains over some sentences: `names` are all their features, and `learnt` marks the trained ones.
 
-    The translator's weights are those that the chains begin with.
+    Chains start with the translator's weights.
     """
 
     names: tuple[str, ...]
@@ -128,7 +132,7 @@ class RankChains(ABC):
         if translator.model.kind not in _CHAINS:
             raise UsageError(
                 "samplerank lists all neighbours that differ in one or two phrases, and chains of a hierarchical "
-                "model draw whole subtrees, which nobody can list; let it jump (neighbours=jump)"
+                "model draw whole subtrees, which cannot be listed; expected neighbours=jump"
             )
         chains: RankChains = resolve_name(_CHAINS[translator.model.kind])(steps, translator, sentences)
         return chains
@@ -155,7 +159,7 @@ class RankChains(ABC):
 
 
 def check_steps(steps: RankSteps, space: SpaceLimits) -> None:
-    """Refuse what chains cannot learn from."""
+    """Refuse steps and search spaces that chains cannot learn from."""
     if not (steps.merge_split or steps.reorder or steps.retranslate):
         raise UsageError("samplerank has no operator; expected merge-split, reorder or retranslate")
     if space.depends_on_weights:
@@ -164,21 +168,21 @@ def check_steps(steps: RankSteps, space: SpaceLimits) -> None:
 
 @dataclass(frozen=True, eq=False)
 class BatchValue:
-    """Scores sums of statistics: `sign` times the metric; if it is BLEU, `smoothing` is added to all counts."""
+    """Value of sums of statistics: `sign` times the metric; for BLEU, `smoothing` is added to all counts."""
 
     scorer: Scorer
     sign: int = 1
     smoothing: float = 0.01
 
     def __call__(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The value of each row."""
+        """Return the value of each row."""
         if self.scorer.bleu_columns is not None:
             return self.sign * smoothed_bleu(statistics[..., self.scorer.bleu_columns], self.smoothing)
         return np.asarray(self.sign * self.scorer.score(statistics), np.float64)
 
 
 def smoothed_bleu(counts: NDArray[np.float64], smoothing: float) -> NDArray[np.float64]:
-    """BLEU from 0 to 100 with a constant added to all counts: matches, totals, length, reference length.
+    """Return BLEU from 0 to 100 with a constant added to all counts: matches, totals, length, reference length.
 
     >>> smoothed_bleu(np.array([2.0, 1, 4, 3, 4, 4]), 0.0).round(4).tolist()  # √(2/4 · 1/3)
     40.8248
@@ -196,7 +200,7 @@ _COLUMNS = [field.name for field in fields(Ranked)]
 
 @dataclass(frozen=True, eq=False)
 class SomeChains:
-    """Some of many chains: the number of the first, their batches and weights, and how they are to run."""
+    """Some of all chains: the number of the first, their batches, weights and settings."""
 
     first: int
     plan: Plan
@@ -207,7 +211,7 @@ class SomeChains:
 
 
 class SpreadChains(RankChains):
-    """Chains whoever runs them: wherever this is sent, the sentences are prepared once for all chains that come."""
+    """Chains that threads or workers run; each process prepares the sentences once for all its chains."""
 
     def __init__(self, steps: RankSteps, spread: ShardedTranslator, sentences: RankedSentences):
         self._steps, self._spread, self._sentences = steps, spread, sentences
@@ -215,7 +219,7 @@ class SpreadChains(RankChains):
         self.names, self.learnt = self._chains.names, self._chains.learnt
 
     def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
-        """Run chains as `run` says, as many together as there are threads for them."""
+        """Run chains as `run` does, as many at a time as there are threads."""
         several, found = asked.runtime.threads_per_part, list[Ranked]()
         parts = (
             SomeChains(i, plan[i : i + several], weights[i : i + several], asked.seed, asked.first_batch, asked.trace)
@@ -229,7 +233,7 @@ class SpreadChains(RankChains):
         return Ranked(**columns, traces=[trace for some in found for trace in some.traces])
 
     def __call__(self, some: SomeChains, runtime: Runtime) -> Ranked:
-        """Run some at their place, where those before have nothing to do."""
+        """Run a shard of chains with their own numbers; chains before them have no batches."""
         first = some.first
         weights = np.concatenate([np.zeros((first, some.weights.shape[1])), some.weights])
         asked = Ranking(some.seed, some.first_batch, some.trace, runtime=runtime)

@@ -1,4 +1,4 @@
-"""SampleRank's steps within pools: all derivations that a decoder has found of a sentence are neighbours."""
+"""SampleRank's steps within pools: all derivations of a sentence that were decoded are neighbours."""
 
 from __future__ import annotations
 
@@ -19,21 +19,24 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class JumpSteps(RankSteps):
-    """What a jump does, and how many there are; what has no `jump:` in its help is the same for local steps."""
+    """Options of jumps, and their number; options without `jump:` in their help are shared with local steps."""
 
-    pool: int = option(100, "jump: derivations of a sentence that the decoder adds to its pool each epoch", minimum=1)
+    pool: int = option(100, "jump: derivations per sentence that the decoder adds to the pool in each epoch", minimum=1)
     pool_from: Literal["lists", "forests"] = option(
-        "lists", "jump: these are the model's best, or from forests, a third each of the best, hopes and fears"
+        "lists", "jump: take the model's best derivations, or from forests a third each of best, hope and fear"
     )
-    visits: int = option(5, "jump: steps a sentence", minimum=1)
-    scale: float = option(10.0, "jump: what a point of the metric is worth in score", minimum=1e-9)
+    visits: int = option(5, "jump: steps per sentence", minimum=1)
+    scale: float = option(10.0, "jump: score that one point of the metric is worth", minimum=1e-9)
     jump_aggressiveness: float = option(
-        0.005, "jump: C, the most that a step may multiply a difference of features by", minimum=0
+        0.005, "jump: C, the largest step size: the factor of a difference of features", minimum=0
     )
 
 
 class Jumps:
-    """Sentences u[i] to u[i + 1] of `units` u stay together; `learnt` says which features have weights that change."""
+    """Chains that jump within pools; `learnt` marks trained features.
+
+    Sentences u[i] to u[i + 1] of `units` u stay together.
+    """
 
     def __init__(
         self, steps: JumpSteps, pools: Pools, units: NDArray[np.int64], value: BatchValue, learnt: NDArray[np.bool_]
@@ -41,7 +44,7 @@ class Jumps:
         self.steps, self.pools, self.units, self.value, self.learnt = steps, pools, units, value, learnt
         self.bounds, self.rows = pools.sentences.tolist(), pools.features.offsets.tolist()
         self.row_of = np.repeat(np.arange(len(pools.features)), np.diff(pools.features.offsets))
-        # Each chain begins with what the metric likes best in every pool.
+        # Each chain starts with the best derivation of every pool under the metric.
         single = value.sign * np.nan_to_num(value.scorer.sentence_scores(pools.statistics))
         self.first = best_rows(single, pools.sentences)
 
@@ -70,7 +73,7 @@ class Jumps:
         return np.concatenate([np.arange(self.units[unit], self.units[unit + 1]) for unit in batch.tolist()])
 
     def scores(self, sentence: int, weights: Vector) -> Vector:
-        """The model's scores of a sentence's rows."""
+        """Return the model's scores of a sentence's rows."""
         begin, end = self.bounds[sentence], self.bounds[sentence + 1]
         part = slice(self.rows[begin], self.rows[end])
         features = self.pools.features
@@ -78,7 +81,7 @@ class Jumps:
         return np.bincount(self.row_of[part] - begin, products, end - begin).astype(np.float64)
 
     def difference(self, better: int, worse: int) -> tuple[NDArray[np.int32], Vector]:
-        """The features of one row less those of another, as far as they are learnt: which, and by how much."""
+        """Return the difference of two rows in trained features: their numbers, and the differences."""
         features, parts = self.pools.features, [slice(*self.rows[row : row + 2]) for row in (better, worse)]
         ids = np.concatenate([features.ids[part] for part in parts])
         values = np.concatenate([features.values[parts[0]], -features.values[parts[1]]])
@@ -88,7 +91,7 @@ class Jumps:
 
 
 class _Walk:
-    """A chain: its weights, `drift` (each change times the steps before it), and what there is to report."""
+    """A chain: its weights, `drift` (each change times the steps before it), and statistics."""
 
     def __init__(self, jumps: Jumps, weights: Vector):
         self._jumps = jumps
@@ -97,7 +100,7 @@ class _Walk:
         self.gains = self.moved = 0.0
 
     def through(self, sentences: NDArray[np.int64], rng: np.random.Generator) -> None:
-        """Visit the sentences of a batch, in another order each time."""
+        """Visit the sentences of a batch, in a new order each time."""
         jumps = self._jumps
         statistics = jumps.pools.statistics
         at = dict(zip(sentences.tolist(), jumps.first[sentences].tolist(), strict=True))
@@ -112,7 +115,7 @@ class _Walk:
         self.batches += 1
 
     def _step(self, sentence: int, rest: Vector, rng: np.random.Generator) -> int:
-        """Change weights if model and gain disagree; returns the row that the chain goes on from."""
+        """Change weights if model and gain disagree, and return the chain's next row."""
         jumps, steps = self._jumps, self._jumps.steps
         begin, end = jumps.bounds[sentence], jumps.bounds[sentence + 1]
         scores = jumps.scores(sentence, self.weights)
@@ -146,11 +149,11 @@ class _Walk:
 
 
 def _best(gains: Vector, scores: Vector) -> int:
-    """The best gain; of equal ones the one that the model likes best."""
+    """Return the row with the best gain; among equal ones, the best score."""
     return int(np.argmax(np.where(gains == gains.max(), scores, -np.inf)))
 
 
 def _drawn(scores: Vector, rng: np.random.Generator) -> int:
-    """A row, by its probability."""
+    """Draw a row by its probability."""
     sums = np.cumsum(np.exp(scores - scores.max()))
     return int(min(np.searchsorted(sums, rng.random() * sums[-1], "right"), len(sums) - 1))

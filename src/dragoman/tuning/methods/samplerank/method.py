@@ -22,8 +22,8 @@ from dragoman.tuning.methods.samplerank.chains import Plan, Ranked, Ranking, che
 from dragoman.tuning.methods.samplerank.jumps import JumpSteps
 from dragoman.tuning.methods.samplerank.neighbours import LocalSteps, PoolSteps, changed, check_jumps, together
 
-#: What the paper says, and what it leaves open as its authors' program has it: gains are points of BLEU. Weights are
-#: judged at intervals of 50,000 samples in each chain; epochs are enough for 500,000.
+#: The settings of the paper, completed from its authors' program: gains are points of BLEU. Weights are evaluated after
+#: every 50,000 samples of each chain; there are enough epochs for 500,000.
 _PAPER: Mapping[str, Any] = {
     "neighbours": "local",
     "chains": 8,
@@ -45,7 +45,7 @@ _PAPER: Mapping[str, Any] = {
     "smoothing": 0.01,
     "update": "closed-form",
 }
-#: The defaults of the script by which the authors ran their program, and of that where it says nothing.
+#: The defaults of the authors' script, and of their program where the script sets nothing.
 _AUTHORS_SCRIPT: Mapping[str, Any] = {
     **_PAPER,
     "epochs": 400,
@@ -65,7 +65,7 @@ _AUTHORS_SCRIPT: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class SampleRank(JumpSteps, Learner):
-    """Learns online from pairs of derivations, with a metric of whole batches as the judge.
+    """Online learning from pairs of derivations, ordered by a metric of whole batches.
 
     A chain keeps a derivation of each sentence of a batch. Each step picks a sentence and looks at neighbours of its
     derivation. The better one e+ has the best sum of gain and score, where the gain is the metric of the batch with
@@ -75,18 +75,18 @@ class SampleRank(JumpSteps, Learner):
     parts of the tuning set, and their weights are averaged after each epoch.
 
     By default the neighbours are a pool (`neighbours=jump`): all derivations of the sentence that were among the
-    decoder's `pool` best at the start of an epoch. e' is the one to fear, with the best score less M gain, M being
-    `scale`; the chain begins with the pools' best and jumps to the model's best. Any model that can be decoded will do.
-    `neighbours=local` is the paper: an operator of the sampler at a place of a phrase-based derivation leads to the
-    neighbours, e' is drawn by its probability, and the chain goes on from it; nothing is decoded. `both` does an epoch
-    of local steps and then one of jumps.
+    decoder's `pool` best at the start of an epoch. e' is the fear derivation, with the best score minus M gain, where
+    M is `scale`; the chain starts with the pools' best and jumps to the model's best. Any model that can be decoded
+    works. `neighbours=local` is the paper: an operator of the sampler at a place of a phrase-based derivation leads to
+    the neighbours, e' is drawn by its probability, and the chain goes on from it; nothing is decoded. `both` does an
+    epoch of local steps and then one of jumps.
 
-    Weights are used as they are given: their scale decides how close to each other in score derivations must be for a
-    gain to decide (`scale` and `gain_scale` weigh gains against scores), and how far C lets a step go.
+    Weights are not normalised: their scale decides how close in score derivations must be for a gain to decide (`scale`
+    and `gain_scale` weigh gains against scores), and how far C lets a step go.
 
     Cost: an epoch of jumps takes as long as decoding with n-best lists, and a tenth or two of a millisecond a step in
     pools of a few hundred. A local step lists some hundred neighbours and takes some twenty microseconds for BLEU,
-    whatever the number of features and the size of the batch. Other metrics are called from Python once a
+    independently of the number of features and the size of the batch. Other metrics are called from Python once per
     step, which takes about twenty times as long.
     """
 
@@ -94,11 +94,11 @@ class SampleRank(JumpSteps, Learner):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": _PAPER, "authors-script": _AUTHORS_SCRIPT}
 
     preset: Literal["paper", "authors-script"] | None = option(
-        None, "defaults of the paper, or of the script that its authors ran; options that are given besides count"
+        None, "defaults of the paper, or of its authors' script; other options override them"
     )
     neighbours: Literal["jump", "local", "both"] = option(
         "jump",
-        "jump within pools of decoded derivations, or by operators at one place, or first the one, then the other",
+        "jump within pools of decoded derivations, apply operators at one place, or alternate between the two",
     )
     epochs: int = option(10, "passes over the tuning set", minimum=1)
     chains: int | None = option(
@@ -107,20 +107,22 @@ class SampleRank(JumpSteps, Learner):
         "otherwise 2",
         minimum=1,
     )
-    batch_size: int | None = option(None, "sentences that gains look at; by default all that a chain has", minimum=1)
+    batch_size: int | None = option(
+        None, "sentences per batch, over which gains are computed; by default all of a chain", minimum=1
+    )
     average: Literal["all", "epoch", "none"] | None = option(
         None,
-        "weights to report: averages of all steps so far, of those of the epoch, or the present ones; "
+        "weights to report: averages over all steps so far, over the steps of the epoch, or the current ones; "
         "by default all with local steps alone, otherwise epoch",
     )
-    initial: Literal["given", "zero"] = option("given", "begin with the given weights, or with 0")
+    initial: Literal["given", "zero"] = option("given", "start from the given weights, or from 0")
     evaluate_every: int | None = option(None, "sentences between checkpoints; by default an epoch", minimum=1)
     judge_every: int | None = option(
         None, "samples of a chain between checkpoints, at least, in place of evaluate-every", minimum=1
     )
 
     def check(self, lesson: Lesson) -> None:
-        """Refuse what the steps cannot do."""
+        """Refuse options that contradict each other."""
         super().check(lesson)
         if self.neighbours != "jump":
             check_steps(self, lesson.translator.space)
@@ -130,7 +132,7 @@ class SampleRank(JumpSteps, Learner):
     def checkpoints(
         self, lesson: Lesson, start: Weights, state: State | None, seed: int, runtime: Runtime
     ) -> Iterator[Checkpoint]:
-        """Learn from `start`, or go on from a checkpoint."""
+        """Train from `start`, or resume from a checkpoint."""
         alone = self.neighbours == "local"
         reported = self.average or ("all" if alone else "epoch")
         local = None if self.neighbours == "jump" else LocalSteps(self, lesson, start, runtime=runtime)
@@ -170,9 +172,9 @@ class SampleRank(JumpSteps, Learner):
 
 @dataclass(frozen=True, eq=False)
 class _Standing:
-    """How far chains have got: their weights, and sums over all steps so far and over those of the epoch.
+    """State of the chains: their weights, and sums over all steps so far and over the steps of the epoch.
 
-    Only weights that are learnt are here. `wave` batches of each chain are done in this epoch.
+    Only trained weights are here. `wave` batches of each chain are done in this epoch.
     """
 
     weights: NDArray[np.float64]
@@ -192,12 +194,12 @@ class _Standing:
         return np.asarray(self.sums[row] / self.collected[row])
 
     def widened(self, learnt: int) -> _Standing:
-        """The same with more weights, which have been 0 so far."""
+        """Return the state with more weights, which have been 0 so far."""
         more = ((0, 0), (0, learnt - self.weights.shape[1]))
         return replace(self, weights=np.pad(self.weights, more), sums=np.pad(self.sums, more))
 
     def after(self, found: Ranked, learnt: NDArray[np.bool_], wave: int, *, last: bool) -> _Standing:
-        """What becomes of it when chains have run; after the last batches of an epoch, their weights are mixed."""
+        """Return the state after a run of chains; after the last batches of an epoch, their weights are averaged."""
         kept = np.array([True, self.wave > 0])
         sums = self.sums * kept[:, None] + found.totals[:, learnt].sum(axis=0)
         collected = self.collected * kept + found.collected.sum()
@@ -209,7 +211,7 @@ class _Standing:
 
 
 class _Course:
-    """Which chain learns from what, and when."""
+    """Assignment of units to chains, batches and checkpoints."""
 
     def __init__(self, options: SampleRank, units: NDArray[np.int64], seed: int):
         self._options, self._units, self._seed = options, units, seed
@@ -230,11 +232,11 @@ class _Course:
         weights, sums = saved_numbers(state, "weights", self.chains, learnt), saved_numbers(state, "sums", 2, learnt)
         epoch, wave = saved_numbers(state, "place", 2).astype(np.int64).tolist()
         if not (0 <= epoch <= self._options.epochs and 0 <= wave < max(map(len, self.plan(epoch)))):
-            raise DataError(f"the saved state is in batch {wave} of epoch {epoch}", expected="one that there is")
+            raise DataError(f"the saved state is in batch {wave} of epoch {epoch}", expected="one of this run")
         return _Standing(weights, sums, saved_numbers(state, "collected", 2), epoch, wave)
 
     def plan(self, epoch: int) -> list[list[NDArray[np.int64]]]:
-        """The batches of each chain in an epoch: a random part of all units, cut into batches of about a size."""
+        """Return the batches of each chain in an epoch: a random part of all units, in batches of similar size."""
         order = np.random.default_rng([self._seed, epoch]).permutation(len(self._units) - 1)
         plan = []
         for part in np.array_split(order, self.chains):
@@ -246,7 +248,7 @@ class _Course:
         return plan
 
     def next_stop(self, plan: Plan, now: _Standing) -> int:
-        """How many batches of each chain will be done at the next checkpoint, or at the end of the epoch."""
+        """Return the number of batches of each chain at the next checkpoint, or at the end of the epoch."""
         waves, options = max(map(len, plan)), self._options
         wanted = options.evaluate_every
         if options.judge_every is not None:
@@ -263,17 +265,17 @@ class _Course:
         return waves
 
     def due(self, before: _Standing, now: _Standing) -> bool:
-        """Whether there is a checkpoint."""
+        """Return whether a checkpoint is due."""
         return self._options.judge_every is None or self._judged(now) > self._judged(before)
 
     def _judged(self, standing: _Standing) -> int:
-        """How many times a chain has got as many samples as are between checkpoints."""
+        """Return the number of intervals between checkpoints that a chain has completed."""
         assert self._options.judge_every is not None
         return int(standing.collected[0]) // (self._options.judge_every * self.chains)
 
 
 def _report(parts: Sequence[Ranked]) -> dict[str, float]:
-    """For whoever follows: shares of steps with updates and of updates that C clips, how far weights went, the gain."""
+    """Report proportions of steps with updates and of updates clipped by C, the length of changes, and the gain."""
     steps, changes, updates, clipped, batches = sum(part.counts.sum(axis=0) for part in parts).tolist()
     return {
         "updates": updates / max(sum(int(part.collected.sum()) for part in parts), 1),

@@ -1,4 +1,4 @@
-"""Neighbours for SampleRank's steps: by operators of the sampler, or in pools of what was decoded."""
+"""Neighbours for SampleRank's steps: by operators of the sampler, or in pools of decoded derivations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from dragoman.tuning.problems.evidence import DecodeLists, lists_of_strings
 
 
 class Named(Protocol):
-    """Features by name, and which of them have weights that change."""
+    """Features by name, with a mark for those whose weights are trained."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -40,18 +40,18 @@ class Named(Protocol):
 
     @property
     def learnt(self) -> NDArray[np.bool_]:
-        """Which."""
+        """Marks of the trained features."""
 
 
 def changed(start: Weights, features: Named, values: NDArray[np.float64]) -> Weights:
-    """The weights with other values of those that are learnt; what is 0 and was not there before stays away."""
+    """Return the weights with new values of the trained ones; new features of weight 0 are left out."""
     names = (features.names[i] for i in np.flatnonzero(features.learnt).tolist())
     pairs = zip(names, values.tolist(), strict=True)
     return start.updated({name: value for name, value in pairs if value or name in start})
 
 
 def together(parts: Sequence[Ranked]) -> Ranked:
-    """What chains have come to by steps of one kind and then of another, which have all weights of the first."""
+    """Merge the results of local steps and then of jumps, which have all weights of the former."""
     if len(parts) == 1:
         return parts[0]
     sums = {field.name: sum(getattr(part, field.name) for part in parts) for field in fields(Ranked)[1:-1]}
@@ -59,10 +59,10 @@ def together(parts: Sequence[Ranked]) -> Ranked:
 
 
 def check_jumps(lesson: Lesson) -> None:
-    """Refuse models whose features lists cannot show."""
+    """Refuse models with features that n-best lists do not have."""
     for name in lesson.model.global_features:
         raise UsageError(
-            f"samplerank jumps among what is decoded, and no decoder knows the global feature {name}; "
+            f"samplerank jumps among decoded derivations, and no decoder scores the global feature {name}; "
             "set neighbours to local"
         )
 
@@ -77,7 +77,7 @@ class LocalSteps:
         self.names, self.learnt = self._chains.names, self._chains.learnt
 
     def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
-        """Run chains, see `RankChains.run`; weights of features that no option has stay as they are."""
+        """Run chains, see `RankChains.run`; weights of features that no option has do not change."""
         own, count = np.ascontiguousarray(weights[:, : len(self.names)]), len(self.names)
         found = self._chains.ranked(plan, own, asked)
         if weights.shape[1] == count:
@@ -95,10 +95,10 @@ class LocalSteps:
 
 
 class PoolSteps:
-    """Steps within pools, which grow at the start of each epoch; those of a saved state are there already.
+    """Steps within pools, which grow at the start of each epoch; a saved state has its pools already.
 
-    Names of features are those of local steps, if there are any, of the start and of what is learnt, and then of what
-    is decoded.
+    Names of features come from local steps, if there are any, from the start and the trained features, and then from
+    decoded derivations.
     """
 
     def __init__(self, steps: JumpSteps, lesson: Lesson, start: Weights, state: State | None, local: LocalSteps | None):
@@ -118,12 +118,12 @@ class PoolSteps:
 
     @property
     def learnt(self) -> NDArray[np.bool_]:
-        """Which of them have weights that change."""
+        """Marks of the features whose weights are trained."""
         names = self._lesson.learnt(self.names)
         return np.array([name in names for name in self.names], bool)
 
     def grow(self, weights: Weights, epoch: int, *, runtime: Runtime = Runtime()) -> None:
-        """Decode the sentences, and add what is found to their pools."""
+        """Decode the sentences, and add the derivations to their pools."""
         spread = self._lesson.spread(weights, runtime=runtime)
         self.__dict__.pop("_jumps", None)
         if self._steps.pool_from == "forests":

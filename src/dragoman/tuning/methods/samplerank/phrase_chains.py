@@ -34,9 +34,9 @@ from dragoman.tuning.methods.samplerank.chains import (
 
 
 def bleu_references(scorer: Scorer, options: PhraseOptions, smoothing: float) -> kernels.BleuReferences | None:
-    """What the kernel needs to know for BLEU; None if it cannot compute this metric.
+    """Return what the kernel needs for BLEU; None if it cannot compute this metric.
 
-    It puts translations together from options, so words must be counted as they are: no tokeniser may look across.
+    The kernel joins the words of options, so the metric must count words as they are, without a tokeniser.
     """
     if not isinstance(scorer, BleuScorer) or scorer.metric.tokenise != "none":
         return None
@@ -58,7 +58,7 @@ def bleu_references(scorer: Scorer, options: PhraseOptions, smoothing: float) ->
 
 
 class MetricGain:
-    """Any metric whose statistics add up, as a function that the kernel can call: slow, but it works.
+    """Any metric whose statistics add up, as a function that the kernel calls, which is slow.
 
     Gains are `sign` times the metric; if it is BLEU, `smoothing` is added to all counts.
     """
@@ -80,7 +80,7 @@ class MetricGain:
 
 @dataclass(frozen=True, eq=False)
 class FeatureTable:
-    """The names of all features, which of their weights are learnt, and the features of options.
+    """The names of all features, marks of the trained ones, and the features of options.
 
     The dense features come first, then the sparse ones of options, those of boundaries, and the global ones.
     """
@@ -91,7 +91,7 @@ class FeatureTable:
 
     @classmethod
     def of(cls, batch: PhraseBatch, chosen: Callable[[Sequence[str]], Collection[str]]) -> FeatureTable:
-        """Number the features of a batch; `chosen` are those whose weights are learnt."""
+        """Number the features of a batch; `chosen` selects those whose weights are trained."""
         dense, global_names = batch.model.dense_features, tuple(batch.model.global_features)
         sparse = FeatureRows.join([FeatureRows.zeros(len(batch.options)), *batch.sparse]).used()
         boundaries = () if batch.boundary_feature is None else boundary_names(batch.boundary_feature)
@@ -116,7 +116,7 @@ class FeatureTable:
 
 
 class PhraseRankChains(RankChains):
-    """Sentences in the kernel's terms."""
+    """Chains over phrase-based derivations, in the kernel."""
 
     def __init__(self, steps: RankSteps, translator: PhraseTranslator, sentences: RankedSentences):
         self._steps, self._sentences = steps, sentences

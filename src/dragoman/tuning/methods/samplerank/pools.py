@@ -1,4 +1,4 @@
-"""Pools of the derivations that a decoder has found for each sentence."""
+"""Pools of decoded derivations of each sentence."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import Shard, Translator
 from dragoman.tuning.problems.hope_fear import HypothesisFinder, Wanted
 
-#: What the names of a pool's arrays begin with.
+#: Prefix of the names of a pool's arrays.
 _PREFIX = "pool_"
 
 
 @dataclass(frozen=True, eq=False)
 class Pools:
-    """Sentence `s` has the rows `sentences[s]` to `sentences[s + 1]` of `features` and of `statistics`.
+    """Pools: sentence `s` has the rows `sentences[s]` to `sentences[s + 1]` of `features` and `statistics`.
 
     No two rows of a sentence have the same features.
     """
@@ -41,13 +41,13 @@ class Pools:
 
     @classmethod
     def empty(cls, sentences: int, names: Iterable[str]) -> Pools:
-        """Pools without a derivation, which know some names of features."""
+        """Return pools without derivations, with some names of features."""
         features = FeatureRows(tuple(names), np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0))
         return cls(np.zeros(sentences + 1, np.int64), features, np.empty((0, 0)))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The features that there are; those of larger pools come behind them."""
+        """The names of features; larger pools add theirs at the end."""
         return self.features.names
 
     @property
@@ -56,15 +56,15 @@ class Pools:
         return np.repeat(np.arange(len(self.sentences) - 1), np.diff(self.sentences))
 
     def added(self, nbest: NBest, scorer: Scorer, *, runtime: Runtime = Runtime()) -> Pools:
-        """These pools, and behind what each sentence has what is new in its list."""
+        """Return the pools with the new derivations of n-best lists added to each sentence."""
         if len(nbest) != len(self.sentences) - 1:
-            raise DataError(f"there are {len(nbest)} lists", expected=f"{len(self.sentences) - 1}, one a sentence")
+            raise DataError(f"there are {len(nbest)} lists", expected=f"{len(self.sentences) - 1}, one per sentence")
         home = np.repeat(np.arange(len(nbest)), np.diff(nbest.sentences))
         found = scorer.statistics(Corpus(nbest.vocab, nbest.hypotheses), home, runtime=runtime)
         return self.with_rows(home, nbest.features.used(), np.asarray(found, np.float64))
 
     def with_rows(self, home: NDArray[np.int64], rows_features: FeatureRows, found: NDArray[np.float64]) -> Pools:
-        """These pools, and behind what each sentence has what is new among rows of it, by its number."""
+        """Return the pools with new rows added to each sentence; `home` is the sentence of each row."""
         statistics = np.concatenate([self.statistics, found]) if len(self.statistics) else found
         features = FeatureRows.concatenate([self.features, rows_features]).summed()
         homes = np.concatenate([self.homes, home])
@@ -77,14 +77,14 @@ class Pools:
         return Pools(bounds, features.take(rows), statistics[rows])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All of it as arrays to save."""
+        """Return the pools as arrays to save."""
         names = np.array(self.names, np.str_)
         found = {"sentences": self.sentences, "statistics": self.statistics, "names": names, **self.features.arrays()}
         return {f"{_PREFIX}{name}": array for name, array in found.items()}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Pools:
-        """Build from what `arrays` gave; there may be others among them."""
+        """Build pools from saved arrays; others among them are ignored."""
         if f"{_PREFIX}sentences" not in arrays:
             raise DataError("the saved state has no pools of derivations", expected="one of a run with jumps")
         own = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}
@@ -98,7 +98,7 @@ class Pools:
 
 
 def _first_of_equals(homes: NDArray[np.int64], features: FeatureRows) -> NDArray[np.int64]:
-    """The rows that have no equal before them in their sentence; each feature is once in a row, in order."""
+    """Return the first of equal rows in each sentence; a row has each feature once, in order."""
     bits = np.empty((len(features.ids), 3), np.int32)
     bits[:, 0] = features.ids
     bits[:, 1:] = features.values.view(np.int32).reshape(-1, 2)
@@ -108,15 +108,15 @@ def _first_of_equals(homes: NDArray[np.int64], features: FeatureRows) -> NDArray
     return np.sort(np.unique(equal, return_index=True)[1])
 
 
-#: Sentences that are looked at one after the other, each within a pseudo-document of those before it.
+#: Sentences that are searched in order, each within a pseudo-document of those before it.
 _PORTION = 32
-#: How much of the pseudo-document is left after another sentence, as in online MIRA.
+#: Decay of the pseudo-document after each sentence, as in online MIRA.
 _DECAY = 0.9
 
 
 @dataclass(frozen=True, eq=False)
 class FoundInForests:
-    """Derivations of some sentences: how many each has, their features, and the metric's statistics of each."""
+    """Derivations of some sentences: the number for each, their features, and the metric's statistics."""
 
     sizes: NDArray[np.int64]
     features: FeatureRows
@@ -125,8 +125,9 @@ class FoundInForests:
 
 @dataclass(frozen=True, eq=False)
 class FindInForests:
-    """Finds `size` derivations of each sentence of a shard, of different strings: a third each of the best by the
-    model, by hope and by fear, see `HypothesisFinder`; fewer where these are the same.
+    """Search for `size` derivations of each sentence of a shard, with distinct strings.
+
+    A third each are the best by the model, by hope and by fear, see `HypothesisFinder`; fewer where these coincide.
     """
 
     size: int
@@ -154,7 +155,7 @@ class FindInForests:
         return FoundInForests(sizes, FeatureRows.concatenate(features), np.concatenate(statistics))
 
     def found(self, spread: ShardedTranslator) -> Iterator[FoundInForests]:
-        """What there is in all sentences, shard by shard, whoever looks."""
+        """Yield derivations of all sentences, shard by shard, found by threads or workers."""
         starts = range(0, len(self.lines), _PORTION)
         shards = [Shard(first, self.lines[first : first + _PORTION]) for first in starts]
         return spread.map_alone(self, shards)

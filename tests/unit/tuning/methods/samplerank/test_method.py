@@ -270,7 +270,7 @@ def test_refusals(tmp_path, with_globals):
         learn(start=start.updated({"lm": math.inf}))
     with pytest.raises(UsageError, match="weight of lm is inf"):
         next(SampleRank(**JUMP).learn(lesson, start.updated({"lm": math.inf})))
-    with pytest.raises(UsageError, match="no decoder knows the global feature length_ratio; set neighbours to local"):
+    with pytest.raises(UsageError, match="no decoder scores the global feature length_ratio; set neighbours to local"):
         SampleRank(**JUMP).check(with_globals(lesson))
     with pytest.raises(UsageError, match="neighbours=jump"):
         next(SampleRank(**BOTH).learn(chart_lesson(), chart_lesson().model.weights))

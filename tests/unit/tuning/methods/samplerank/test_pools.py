@@ -68,7 +68,7 @@ def test_pools_that_were_saved_are_the_same():
 
 def test_what_is_no_pool_is_refused():
     lists = nbest_of(random_lists(np.random.default_rng(5)), NAMES)
-    with pytest.raises(DataError, match="there are 3 lists; expected 2, one a sentence"):
+    with pytest.raises(DataError, match="there are 3 lists; expected 2, one per sentence"):
         Pools.empty(2, []).added(lists, SCORER)
     with pytest.raises(DataError, match="no translation of sentence 2"):
         Pools.empty(3, []).added(nbest_of([[Candidate(("a",), {})], [], [Candidate(("a",), {})]], NAMES), SCORER)
