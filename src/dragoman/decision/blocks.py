@@ -23,7 +23,7 @@ from dragoman.decision.utilities import Utilities
 from dragoman.metrics.metric import Metric
 
 
-def settled_weights(
+def settle_weights(
     blocks: Iterator[NBest], weights_from: WeightsFrom | None
 ) -> tuple[WeightsFrom | None, Iterator[NBest]]:
     """Return which numbers weight the hypotheses of all lists, as `hypothesis_scores` decides, and all blocks.
@@ -46,7 +46,7 @@ def settled_weights(
     return weights_from, chain(read, blocks)
 
 
-def in_step(
+def matching_blocks(
     lists: Iterator[NBest], others: Iterator[NBest], candidates: PathLike, evidence: PathLike
 ) -> Iterator[tuple[NBest, NBest]]:
     """Yield blocks of candidates with the evidence for the same sentences, while both files have the same order.
@@ -56,13 +56,13 @@ def in_step(
     count, at, theirs = 0, 0, next(others)
     for ours in lists:
         if (missing := at + len(ours) - len(theirs)) > 0:
-            theirs, at = joined([_part(theirs, at, len(theirs)), *_at_least(others, missing)]), 0
+            theirs, at = join_blocks([_part(theirs, at, len(theirs)), *_at_least(others, missing)]), 0
         if _names(theirs)[at : at + len(ours)] != _names(ours):
             lists = chain([ours], lists)
             break
         yield ours, _part(theirs, at, at + len(ours))
         count, at = count + len(ours), at + len(ours)
-    rest, left = [*lists], joined([_part(theirs, at, len(theirs)), *others])
+    rest, left = [*lists], join_blocks([_part(theirs, at, len(theirs)), *others])
     sentences = sum(map(len, rest))
     if sentences != len(left):
         raise DataError(
@@ -71,7 +71,7 @@ def in_step(
             expected="as many",
         )
     if rest:
-        ours = joined(rest)
+        ours = join_blocks(rest)
         place = {name: i for i, name in enumerate(_names(left))}
         missing_names = [name for name in _names(ours) if name not in place]
         if missing_names:
@@ -95,7 +95,7 @@ def _part(lists: NBest, first: int, end: int) -> NBest:
     return lists if end - first == len(lists) else lists.take(np.arange(first, end))
 
 
-def joined(parts: Sequence[NBest]) -> NBest:
+def join_blocks(parts: Sequence[NBest]) -> NBest:
     """Join several blocks, with their ids and sources."""
     if len(parts) == 1:
         return parts[0]
@@ -128,7 +128,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Decided:
+class BlockDecisions:
     """The decisions on a block, with the gains of its hypotheses."""
 
     block: Block
@@ -137,26 +137,26 @@ class Decided:
     chosen: Decisions
 
     @classmethod
-    def of(cls, block: Block, gains: NDArray[np.float64], matrix: NDArray[np.float32]) -> Decided:
+    def of(cls, block: Block, gains: NDArray[np.float64], matrix: NDArray[np.float32]) -> BlockDecisions:
         """Choose the hypotheses with the highest gains."""
         found = block.hypotheses
         return cls(block, gains, matrix, Decisions.of_best(found.vocab, found.strings, gains, found.sentences))
 
 
-def decided_by_utilities(blocks: Iterable[Block], path: Path) -> Iterator[Decided]:
+def decide_by_utilities(blocks: Iterable[Block], path: Path) -> Iterator[BlockDecisions]:
     """Decide by gains that another program computed."""
     for block in blocks:
         known = Utilities.read(path, block.lists, block.others)
-        yield Decided.of(block, known.expected(block.hypotheses, block.posterior), np.empty(0, np.float32))
+        yield BlockDecisions.of(block, known.expected(block.hypotheses, block.posterior), np.empty(0, np.float32))
 
 
-def decided_by_metric(
+def decide_by_metric(
     blocks: Iterable[Block],
     metric: Metric,
     *,
     matrix: bool = False,
     runtime: Runtime = Runtime(),
-) -> Iterator[Decided]:
+) -> Iterator[BlockDecisions]:
     """Decide by the gains of a metric, computed by threads or workers."""
     waiting = deque[Block]()
 
@@ -166,4 +166,4 @@ def decided_by_metric(
             yield block.hypotheses, block.posterior
 
     for gains, cells in gains_of_blocks(metric, sides(), matrix=matrix, runtime=runtime):
-        yield Decided.of(waiting.popleft(), gains, cells)
+        yield BlockDecisions.of(waiting.popleft(), gains, cells)

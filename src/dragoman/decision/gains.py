@@ -154,7 +154,7 @@ def _lists(
 Utility = Callable[[list[str], list[str]], Sequence[float] | NDArray[Any]]
 
 
-def called_gains(utility: Utility, hypotheses: Posterior, evidence: Posterior) -> NDArray[np.float64]:
+def utility_gains(utility: Utility, hypotheses: Posterior, evidence: Posterior) -> NDArray[np.float64]:
     """Return the expected utility of each hypothesis, if the true translation follows its sentence's evidence."""
     ours, theirs = hypotheses.corpus.lines(), evidence.corpus.lines()
     expected = np.zeros(len(ours))
@@ -188,7 +188,7 @@ Sides = tuple[Posterior, Posterior]
 
 
 @dataclass(frozen=True)
-class Gain:
+class ShardGains:
     """Computation of the gains of a shard; `share` reports progress in this process and is not sent to workers."""
 
     metric: Metric
@@ -199,11 +199,11 @@ class Gain:
         """Return the gains of a shard, which depend on the metric and both sides only."""
         return expected_gains(self.metric, *sides, matrix=self.matrix, share=self.share, runtime=runtime)
 
-    def __reduce__(self) -> tuple[type[Gain], tuple[Metric, bool]]:
-        return Gain, (self.metric, self.matrix)
+    def __reduce__(self) -> tuple[type[ShardGains], tuple[Metric, bool]]:
+        return ShardGains, (self.metric, self.matrix)
 
 
-def spread_gains(
+def sharded_gains(
     metric: Metric,
     hypotheses: Posterior,
     evidence: Posterior,
@@ -228,11 +228,11 @@ def gains_of_blocks(
     Blocks are read when one is done, or just far enough ahead to keep workers busy. Progress is reported per block.
     """
     under_way = deque[_Place]()
-    cut = _portions if runtime.parts_at_once > 1 else _whole
-    portions = (portion for sides in _checked(metric, blocks) for portion in cut(*sides, under_way))
+    cut = _shards if runtime.parts_at_once > 1 else _whole
+    shards = (shard for sides in _checked(metric, blocks) for shard in cut(*sides, under_way))
     expected, cells = [np.empty(0)], [np.empty(0, np.float32)]
     with runtime.stage("expected gains") as share:
-        made = runtime.map_parts(Gain(metric, matrix, share), portions, window=_AHEAD * runtime.parts_at_once)
+        made = runtime.map_parts(ShardGains(metric, matrix, share), shards, window=_AHEAD * runtime.parts_at_once)
         for gains, part in made:
             expected.append(gains)
             cells.append(part)
@@ -265,7 +265,7 @@ def _whole(hypotheses: Posterior, evidence: Posterior, places: deque[_Place]) ->
     yield hypotheses, evidence
 
 
-def _portions(hypotheses: Posterior, evidence: Posterior, places: deque[_Place]) -> Iterator[Sides]:
+def _shards(hypotheses: Posterior, evidence: Posterior, places: deque[_Place]) -> Iterator[Sides]:
     """Cut both sides into shards with about equal numbers of pairs and their own vocabularies; record their places."""
     pairs = np.cumsum(np.diff(hypotheses.sentences) * np.diff(evidence.sentences))
     first, sentences = 0, len(hypotheses)

@@ -12,7 +12,7 @@ from dragoman.core.nbest import NBest
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.decision.gains import check_gain, spread_gains
+from dragoman.decision.gains import check_gain, sharded_gains
 from dragoman.decision.posterior import Posterior, PosteriorRule
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
 from dragoman.decision.utilities import Utilities
@@ -63,4 +63,4 @@ class Mbr(PosteriorRule):
         """Return the expected gain of each hypothesis, computed by threads or workers."""
         metric = parse_metric(self.metric)
         evidence = evidence.top(self.evidence)
-        return spread_gains(metric, hypotheses, evidence, runtime=runtime)[0]
+        return sharded_gains(metric, hypotheses, evidence, runtime=runtime)[0]

@@ -24,7 +24,7 @@ from dragoman.search.translation import SearchResult
 from dragoman.search.translator import Translator
 
 #: Draws samples of sentences, a batch at a time.
-Draw = Callable[[Iterable[str]], Iterator[Samples]]
+SampleSource = Callable[[Iterable[str]], Iterator[Samples]]
 
 
 def evidence_of(
@@ -45,7 +45,7 @@ def gather(
     size: int = 1000,
     distinct: bool = True,
     density: float = 0.0,
-    draw: Draw | None = None,
+    draw: SampleSource | None = None,
 ) -> Iterator[Evidence]:
     """Yield evidence of some kind about tokenised sentences, in order, a batch at a time.
 
@@ -112,7 +112,7 @@ class Decision:
         return evidence_of(result, self.evidence, size=size, distinct=distinct, density=0.0, runtime=runtime)
 
     def gather(
-        self, translator: Translator, lines: Iterable[str], *, density: float = 0.0, draw: Draw | None = None
+        self, translator: Translator, lines: Iterable[str], *, density: float = 0.0, draw: SampleSource | None = None
     ) -> Iterator[Evidence]:
         """Yield the rule's evidence about some sentences, a batch at a time."""
         return gather(

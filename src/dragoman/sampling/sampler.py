@@ -123,9 +123,9 @@ class Sampler:
         self._functions = GlobalFunctions(chosen, weights) if chosen else None
         # Features of weight 0 change nothing, and are skipped if nobody asks for their values.
         felt = [feature for feature in chosen if weights.get(feature.name) != 0]
-        self._felt = GlobalFunctions(felt, weights) if felt else None
+        self._weighted_functions = GlobalFunctions(felt, weights) if felt else None
         self._space_type = space_for(translator.model.kind)
-        refuse_document_features(self._space_type, self._felt)
+        refuse_document_features(self._space_type, self._weighted_functions)
 
     @property
     def sees_documents(self) -> bool:
@@ -160,12 +160,12 @@ class Sampler:
 
     def _run(self, lines: Iterable[str], request: SampleRequest) -> Iterator[SampleBatch]:
         number, runtime = request.first, request.runtime
-        functions = self._functions if request.features or request.trace else self._felt
+        functions = self._functions if request.features or request.trace else self._weighted_functions
         together = functions is not None and functions.see_documents and self._space_type.joins_documents
         for part, bounds in document_parts(lines, request.documents, _BATCH * runtime.threads, together=together):
             space = replace(
                 self._space(part),
-                functions=functions if self._space_type.joins_documents else self._felt,
+                functions=functions if self._space_type.joins_documents else self._weighted_functions,
                 documents=bounds,
             )
             if self._proposal_weights is not None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError
-from dragoman.decision.blocks import Block, decided_by_metric
+from dragoman.decision.blocks import Block, decide_by_metric
 from dragoman.decision.mbr import Mbr
 from dragoman.formats.nbest import chunks
 from dragoman.formats.nbest.jsonl import JsonlNBest
@@ -35,7 +35,7 @@ def test_blocks_are_decided_as_the_whole_is(lists, monkeypatch):
     monkeypatch.setattr(chunks, "BLOCK_BYTES", 300)
     blocks = [Block.of(Mbr(), block, block, lists) for block in JsonlNBest().read_blocks(lists)]
     assert len(blocks) > 2
-    decided = [*decided_by_metric(blocks, Bleu())]
+    decided = [*decide_by_metric(blocks, Bleu())]
     assert [line for one in decided for line in one.chosen.lines()] == whole.lines()
     assert np.concatenate([one.chosen.values for one in decided]).tolist() == whole.values.tolist()
 

@@ -16,7 +16,7 @@ from dragoman.core.journal import FILES, opened, sealed
 RECORD = "files.json"
 
 
-class KeptFiles:
+class FileRecord:
     """The files below a folder that are written once, and `files.json` with their checksums.
 
     The checksum is written first: a file without one comes from an older version, or its record is lost.

@@ -41,7 +41,7 @@ from dragoman.decision import RULES
 from dragoman.decision.max_derivation import MaxDerivation
 from dragoman.decision.rule import Evidence, EvidenceKind
 from dragoman.decision.settings import Decision
-from dragoman.evaluation.experiments.files import KeptFiles, folder_name
+from dragoman.evaluation.experiments.files import FileRecord, folder_name
 from dragoman.metrics.references import reference_files
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
@@ -87,7 +87,7 @@ class PlannedSystems:
 
     def train(self, job: Job, *, runtime: Runtime = Runtime()) -> None:
         """Train the systems that do not exist yet, with the tuning set of a job."""
-        files = KeptFiles(self.out)
+        files = FileRecord(self.out)
         missing = [name for name in self.names if not all(files.has(path) for path in self._described(name))]
         if not missing:
             return

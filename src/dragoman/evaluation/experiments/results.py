@@ -16,7 +16,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.evaluation.experiments.experiment import Experiment
-from dragoman.evaluation.experiments.files import KeptFiles
+from dragoman.evaluation.experiments.files import FileRecord
 from dragoman.evaluation.experiments.plan import Method, Plan, TestSet
 from dragoman.evaluation.experiments.plan_parts import PlannedDecision
 from dragoman.evaluation.experiments.scale_choice import ChosenScale
@@ -36,7 +36,7 @@ Vector = NDArray[np.float64]
 _OF_THE_LOOP = frozenset({"iteration", "step", "score", "candidates", "new", "objective", "stop", "seconds"})
 
 
-class Tuned:
+class TuningResults:
     """The tuning runs of an experiment, finished or under way."""
 
     def __init__(self, experiment: Experiment):
@@ -80,7 +80,7 @@ class Tuned:
 
     def curve(self, method: Method) -> Vector:
         """Return scores on the tuning set before each iteration, a row per run; short runs repeat their last score."""
-        return aligned([[event["score"] for event in run.events()] for run in self.runs(method)])
+        return pad_rows([[event["score"] for event in run.events()] for run in self.runs(method)])
 
     def numbers(self, method: Method, key: str) -> list[Vector]:
         """Return the numbers that iterations report under a key, by run: rows of iteration and number."""
@@ -96,10 +96,10 @@ class Tuned:
         return [key for key in dict.fromkeys(keys) if key not in _OF_THE_LOOP]
 
 
-def aligned(rows: Sequence[Sequence[float] | Vector]) -> Vector:
+def pad_rows(rows: Sequence[Sequence[float] | Vector]) -> Vector:
     """Return rows of unequal length as a matrix; short rows repeat their last value.
 
-    >>> aligned([[1.0], [2.0, 3.0]]).tolist()
+    >>> pad_rows([[1.0], [2.0, 3.0]]).tolist()
     [[1.0, 1.0], [2.0, 3.0]]
     """
     longest = max(map(len, rows))
@@ -110,7 +110,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-class TunedWeights:
+class WeightVectors:
     """Weights of runs as vectors of the tuned dense features."""
 
     def __init__(self, plan: Plan):
@@ -147,12 +147,12 @@ class TunedWeights:
         """
         job = self._plan.job_of(method)
         model = self._models[job.model]
-        if not kept_evidence(run) or job.mixes(model) or job.tuned(model) != self.names:
+        if not has_evidence(run) or job.mixes(model) or job.tuned(model) != self.names:
             return None
         return job.problem(model, run, runtime=runtime)
 
 
-def kept_evidence(run: Run) -> bool:
+def has_evidence(run: Run) -> bool:
     """Return whether a run saved its decoded evidence."""
     return all(run.evidence(event["iteration"]).exists() for event in run.events())
 
@@ -184,7 +184,7 @@ def systems_of(plan: Plan) -> list[System]:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class SystemStatistics:
     """All systems on one test set under one metric: statistics with axes run, sentence and column."""
 
     metric: Metric
@@ -202,20 +202,20 @@ class Measured:
         return np.asarray(self.scorer.score(self.systems[system].sum(axis=1)))
 
 
-class Translated:
+class ExperimentTranslations:
     """The translations of an experiment, and their scores."""
 
     def __init__(self, experiment: Experiment, *, runtime: Runtime = Runtime()):
         self._experiment, self._plan = experiment, experiment.plan
-        self._tuned = Tuned(experiment)
+        self._tuned = TuningResults(experiment)
         self._runtime = runtime
 
-    def measured(self, test: TestSet, metric: str) -> Measured:
+    def statistics(self, test: TestSet, metric: str) -> SystemStatistics:
         """Return the statistics of all systems on a test set, the untuned one first."""
         chosen = parse_metric(metric)
         references = self._references(test)
         scorer = chosen.scorer(references)
-        return Measured(
+        return SystemStatistics(
             chosen,
             scorer,
             {
@@ -244,7 +244,7 @@ class Translated:
             names = [f"{i:03}.txt" for i in range(len(run.events()))]
             parts = [self._statistics(run.folder, test, first, name, scorer) for name in names]
             rows.append(scorer.score(np.array([part.sum(axis=0) for part in parts])))
-        return aligned(rows)
+        return pad_rows(rows)
 
     def scales(self, system: System) -> list[ChosenScale]:
         """Return the scale chosen for each run of a system, if its decision has scales to choose from."""
@@ -258,5 +258,5 @@ class Translated:
     def _statistics(
         self, folder: Path, test: TestSet, decision: PlannedDecision, name: str, scorer: Scorer
     ) -> NDArray[np.float64]:
-        file = KeptFiles(folder).verified(translations_folder(folder, test, decision) / name)
+        file = FileRecord(folder).verified(translations_folder(folder, test, decision) / name)
         return scorer.statistics(Corpus.read(file), runtime=self._runtime)

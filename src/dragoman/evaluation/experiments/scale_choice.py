@@ -21,7 +21,7 @@ from dragoman.core.toml import read_toml
 from dragoman.core.weights import Weights
 from dragoman.decision.rule import Rule
 from dragoman.decision.settings import GridPoint, best_point, grid_density, search_grid
-from dragoman.evaluation.experiments.files import KeptFiles
+from dragoman.evaluation.experiments.files import FileRecord
 from dragoman.evaluation.experiments.plan_parts import PlannedDecision
 from dragoman.evaluation.statistics.intervals import geometric_mean, mean_sd
 from dragoman.metrics.combined import parse_metric
@@ -42,7 +42,7 @@ class ChosenScale:
     @classmethod
     def read(cls, folder: Path, decision: PlannedDecision) -> ChosenScale:
         """Read the choice of `choose_scales` for a run."""
-        file = KeptFiles(folder).verified(_file(folder, decision))
+        file = FileRecord(folder).verified(_file(folder, decision))
         tuning: Any = read_toml(file).get("tuning")
         try:
             found = cls(float(tuning["scale"]), dict(zip(tuning["scales"], map(float, tuning["scores"]), strict=True)))
@@ -62,7 +62,7 @@ def choose_scales(
     choice is saved in `decisions/DECISION.toml`, a file that `dragoman translate --decision` takes; for samples it
     includes the temperature.
     """
-    files = KeptFiles(folder)
+    files = FileRecord(folder)
     missing = [d for d in decisions if d.scales and not files.has(_file(folder, d))]
     if missing:
         points = _points(job, missing, weights, runtime)
@@ -120,7 +120,7 @@ def _write(job: Job, folder: Path, decision: PlannedDecision, points: dict[float
         **({"lines": decision.scale_lines} if decision.scale_lines else {}),
     }
     settled = replace(chosen.decision, sampling=chosen.sampling) if chosen.by_samples else chosen.decision
-    KeptFiles(folder).write(_file(folder, decision), settled.format(tuning).encode())
+    FileRecord(folder).write(_file(folder, decision), settled.format(tuning).encode())
 
 
 def _file(folder: Path, decision: PlannedDecision) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 from dragoman.core.files import read_lines
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
-from dragoman.evaluation.experiments.files import KeptFiles
+from dragoman.evaluation.experiments.files import FileRecord
 from dragoman.evaluation.experiments.plan import TestSet
 from dragoman.evaluation.experiments.plan_parts import PlannedDecision
 from dragoman.evaluation.experiments.scale_choice import choose_scales
@@ -48,7 +48,7 @@ class Translations:
     @property
     def is_older(self) -> bool:
         """True if there are translations without checksums."""
-        return KeptFiles(self.folder).is_older and (self.folder / "tests").exists()
+        return FileRecord(self.folder).is_older and (self.folder / "tests").exists()
 
     def write(self, final: Weights, steps: Mapping[str, Weights]) -> None:
         """Translate by all decisions under the final weights, and by the first one under the weights of each step.
@@ -65,7 +65,7 @@ class Translations:
             self._write_missing(test, wanted)
 
     def _write_missing(self, test: TestSet, wanted: Mapping[Path, tuple[Weights, PlannedDecision]]) -> None:
-        files = KeptFiles(self.folder)
+        files = FileRecord(self.folder)
         done: dict[tuple[str, PlannedDecision], bytes] = {}
         to_do: dict[str, tuple[Weights, dict[PlannedDecision, list[Path]]]] = {}
         for path, (weights, decision) in wanted.items():

@@ -13,12 +13,12 @@ from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.experiments.plan import Plan
 from dragoman.evaluation.experiments.plan_parts import PlannedDecision
 from dragoman.evaluation.experiments.results import (
-    Measured,
+    ExperimentTranslations,
     System,
-    Translated,
-    Tuned,
-    TunedWeights,
+    SystemStatistics,
+    TuningResults,
     Vector,
+    WeightVectors,
     systems_of,
 )
 from dragoman.evaluation.figures.decisions import system_chart
@@ -74,13 +74,13 @@ def _options(chosen: TuningMethod | Rule) -> str:
 
 
 #: Statistics by test set and metric.
-Tests = dict[tuple[str, str], Measured]
+Tests = dict[tuple[str, str], SystemStatistics]
 Table = tuple[list[str], Rows]
 
 _UNCHANGED = "with start weights"
 
 
-def summary(sheets: Sheets, tuned: Tuned, translated: Translated, tests: Tests) -> Table:
+def summary(sheets: Sheets, tuned: TuningResults, translated: ExperimentTranslations, tests: Tests) -> Table:
     """Return the first table: a row for each system."""
     plan = sheets.plan
     scaled = any(decision.scales for decision in plan.decisions)
@@ -100,7 +100,7 @@ def summary(sheets: Sheets, tuned: Tuned, translated: Translated, tests: Tests) 
     return columns, rows
 
 
-def _changed(tuned: Tuned, system: System) -> NDArray[np.bool_]:
+def _changed(tuned: TuningResults, system: System) -> NDArray[np.bool_]:
     """Return which runs of a system found new weights; the untuned weights count as new."""
     return np.ones(1, bool) if system.method is None else ~tuned.unchanged(system.method)
 
@@ -149,7 +149,7 @@ def add_scores(sheets: Sheets, table: Table, tests: Tests) -> None:
         )
 
 
-def write_runs(sheets: Sheets, tuned: Tuned, tests: Tests) -> None:
+def write_runs(sheets: Sheets, tuned: TuningResults, tests: Tests) -> None:
     """Write the score of each run; the untuned weights come last."""
     systems = sorted(systems_of(sheets.plan), key=lambda system: system.method is None)
     rows: Rows = []
@@ -161,14 +161,16 @@ def write_runs(sheets: Sheets, tuned: Tuned, tests: Tests) -> None:
     sheets.csv("runs.csv", columns, rows)
 
 
-def _runs(plan: Plan, system: System, tuned: Tuned, found: Measured) -> list[tuple[object, float, object]]:
+def _runs(
+    plan: Plan, system: System, tuned: TuningResults, found: SystemStatistics
+) -> list[tuple[object, float, object]]:
     scores = found.scores(system).tolist()
     if system.method is None:
         return [("", scores[0], "")]
     return list(zip(plan.seeds, scores, tuned.scores(system.method).tolist(), strict=True))
 
 
-def add_spread(sheets: Sheets, tuned: Tuned, tests: Tests) -> None:
+def add_spread(sheets: Sheets, tuned: TuningResults, tests: Tests) -> None:
     """Add mean, deviation, worst and best run of every system, and the mean of runs that found new weights."""
     rows: Rows = []
     for (test, name), found in tests.items():
@@ -193,16 +195,16 @@ def add_spread(sheets: Sheets, tuned: Tuned, tests: Tests) -> None:
 _RAW_TEXT = (
     "For each pair: the difference of the means, the proportion of bootstrap resamples of the sentences in which the"
     " first is better (Koehn 2004; 0.95 counts as significant), its one-sided p-value, and the two-sided p-value of"
-    " approximate randomisation, stratified over runs (Clark et al. 2011). In the order, > is significantly better, ≥ is"
-    " better on this test set, = is equal on every sentence."
+    " approximate randomisation, stratified over runs (Clark et al. 2011). In the order, > is significantly better, ≥"
+    " is better on this test set, = is equal on every sentence."
 )
 _HOLM_TEXT = (
     "For each pair: the difference of the means, the proportion of bootstrap resamples of the sentences in which the"
     " first is better (Koehn 2004), its one-sided p-value, and the two-sided p-value of approximate randomisation,"
-    " stratified over runs (Clark et al. 2011). P-values are corrected by Holm's step-down method (1979) for all {tests}"
-    " pairs on a test set, separately for each kind of test: at a level of 0.05, the probability of one or more false"
-    " positives is at most 0.05. In the order, > is significantly better by the corrected p-value of the bootstrap, ≥ is"
-    " better on this test set, = is equal on every sentence. Uncorrected p-values are in pairs.csv."
+    " stratified over runs (Clark et al. 2011). P-values are corrected by Holm's step-down method (1979) for all"
+    " {tests} pairs on a test set, separately for each kind of test: at a level of 0.05, the probability of one or"
+    " more false positives is at most 0.05. In the order, > is significantly better by the corrected p-value of the"
+    " bootstrap, ≥ is better on this test set, = is equal on every sentence. Uncorrected p-values are in pairs.csv."
 )
 
 
@@ -248,12 +250,12 @@ class ExperimentReport:
     def write(self) -> Path:
         """Write all parts, in the order of the page, and return the page's path."""
         plan = self._experiment.plan
-        tuned = Tuned(self._experiment)
-        translated = Translated(self._experiment, runtime=self._runtime)
-        weights = TunedWeights(plan)
+        tuned = TuningResults(self._experiment)
+        translated = ExperimentTranslations(self._experiment, runtime=self._runtime)
+        weights = WeightVectors(plan)
         sheets = Sheets(plan, self._experiment.out)
         tests = {
-            (test.name, metric): translated.measured(test, metric) for test in plan.tests for metric in plan.metrics
+            (test.name, metric): translated.statistics(test, metric) for test in plan.tests for metric in plan.metrics
         }
         self.summary = summary(sheets, tuned, translated, tests)
         self.signatures = list(dict.fromkeys(found.signature for found in tests.values()))

@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from dragoman.core.files import open_output
 from dragoman.core.runtime import Runtime
 from dragoman.evaluation.experiments.plan import Method, Plan
-from dragoman.evaluation.experiments.results import System, Translated, Tuned, TunedWeights, systems_of
+from dragoman.evaluation.experiments.results import (
+    ExperimentTranslations,
+    System,
+    TuningResults,
+    WeightVectors,
+    systems_of,
+)
 from dragoman.evaluation.experiments.scale_choice import ScaleSummary
 from dragoman.evaluation.figures.decisions import draw_hopes, scale_curves
 from dragoman.evaluation.figures.runs import (
@@ -69,7 +75,7 @@ class Sheets:
         return path
 
 
-def add_curves(sheets: Sheets, tuned: Tuned, translated: Translated) -> None:
+def add_curves(sheets: Sheets, tuned: TuningResults, translated: ExperimentTranslations) -> None:
     """Add curves of scores on the tuning set, and on test sets if the plan asks for them."""
     plan, metric = sheets.plan, sheets.plan.metrics[0]
     panels = {"tuning set": {method.name: tuned.curve(method) for method in plan.methods}}
@@ -94,7 +100,7 @@ def add_curves(sheets: Sheets, tuned: Tuned, translated: Translated) -> None:
     sheets.csv("curves.csv", ["set", "method", "seed", "optimised", metric], rows)
 
 
-def add_numbers(sheets: Sheets, tuned: Tuned) -> None:
+def add_numbers(sheets: Sheets, tuned: TuningResults) -> None:
     """Add curves of the objective and other numbers that a method reports of its iterations."""
     methods, page = sheets.plan.methods, sheets.page
     shown = [(method.name, "objective", tuned.numbers(method, "objective")) for method in methods]
@@ -112,7 +118,7 @@ def add_numbers(sheets: Sheets, tuned: Tuned) -> None:
         page.figure(traces(own), "Numbers that methods report of their iterations; a line for each run.")
 
 
-def add_mixtures(sheets: Sheets, tuned: Tuned) -> None:
+def add_mixtures(sheets: Sheets, tuned: TuningResults) -> None:
     """Add a figure for each method that tunes interpolation weights, and a file of those of all runs, if any."""
     rows: Rows = []
     for method in sheets.plan.methods:
@@ -120,7 +126,7 @@ def add_mixtures(sheets: Sheets, tuned: Tuned) -> None:
             rows += [
                 (method.name, seed, event["iteration"], name, value)
                 for event in run.events()
-                for name, value in told(event).items()
+                for name, value in event_shares(event).items()
             ]
     if not rows:
         return
@@ -139,10 +145,10 @@ def add_mixtures(sheets: Sheets, tuned: Tuned) -> None:
         sheets.page.table(columns, table, folded="All interpolation weights")
 
 
-def told(event: Mapping[str, Any]) -> dict[str, float]:
+def event_shares(event: Mapping[str, Any]) -> dict[str, float]:
     """Return an event's interpolation weights by name, and proportions of phrases, `phrases.tm.in`.
 
-    >>> told({"shares": {"mix.tm.fwd.in": 0.7}, "phrases_from": {"tm": {"in": 0.8}}})
+    >>> event_shares({"shares": {"mix.tm.fwd.in": 0.7}, "phrases_from": {"tm": {"in": 0.8}}})
     {'mix.tm.fwd.in': 0.7, 'phrases.tm.in': 0.8}
     """
     found = dict(event.get("shares", {}))
@@ -155,7 +161,7 @@ def mixture_curves(events: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, l
     """Return interpolation weights by mixture: iterations and values."""
     found: dict[str, dict[str, list[tuple[int, float]]]] = {}
     for event in events:
-        for name, value in told(event).items():
+        for name, value in event_shares(event).items():
             of, _, table = name.removeprefix(SHARES).rpartition(".")
             found.setdefault(of, {}).setdefault(table, []).append((event["iteration"], value))
     return found
@@ -163,8 +169,8 @@ def mixture_curves(events: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, l
 
 def mixture_table(events: Sequence[Mapping[str, Any]]) -> tuple[list[str], Rows]:
     """Return a row for each interpolation weight, with a column for each iteration."""
-    names = dict.fromkeys(name for event in events for name in told(event))
-    rows: Rows = [(name, *(f"{told(event)[name]:.3f}" for event in events)) for name in names]
+    names = dict.fromkeys(name for event in events for name in event_shares(event))
+    rows: Rows = [(name, *(f"{event_shares(event)[name]:.3f}" for event in events)) for name in names]
     return ["share", *(str(event["iteration"]) for event in events)], rows
 
 
@@ -175,7 +181,7 @@ _POINTS = 400  # steps of a function that a figure can show
 
 
 def add_best_run(
-    sheets: Sheets, method: Method, tuned: Tuned, looked_at: TunedWeights, *, runtime: Runtime = Runtime()
+    sheets: Sheets, method: Method, tuned: TuningResults, looked_at: WeightVectors, *, runtime: Runtime = Runtime()
 ) -> None:
     """Draw the optimiser's last problem, if all features are dense and the run saved its evidence."""
     run = tuned.best_run(method)
@@ -184,7 +190,7 @@ def add_best_run(
         return
     metric, weights = sheets.plan.metrics[0], looked_at.scaled(run.weights())
     sheets.page.heading(f"{method.name}: around its weights")
-    lines = along_each_weight(problem, weights, tuned.sign, runtime=runtime)
+    lines = metric_along_weights(problem, weights, tuned.sign, runtime=runtime)
     sheets.page.figure(
         weight_lines(looked_at.names, weights, lines, metric),
         f"{metric} of the tuning set as one weight changes and the others are fixed (the run with seed"
@@ -195,7 +201,7 @@ def add_best_run(
         _add_ranks(sheets, problem, steps)
 
 
-def along_each_weight(
+def metric_along_weights(
     problem: Problem | HypergraphProblem, weights: Vector, sign: int, *, runtime: Runtime = Runtime()
 ) -> list[tuple[Vector, Vector]]:
     """Return values around each weight and the metric there, with the other weights fixed.
@@ -213,7 +219,7 @@ def along_each_weight(
 
 
 def _add_ranks(sheets: Sheets, problem: Problem, steps: Vector) -> None:
-    sentence = _liveliest(problem, steps)
+    sentence = _most_changed_sentence(problem, steps)
     rows = np.arange(problem.sentences[sentence], problem.sentences[sentence + 1])
     scores = problem.scorer.sentence_scores(problem.statistics[rows])
     ranks = _ranks(problem.dense[rows] @ steps.T)
@@ -226,7 +232,7 @@ def _add_ranks(sheets: Sheets, problem: Problem, steps: Vector) -> None:
     )
 
 
-def _liveliest(problem: Problem, steps: Vector) -> int:
+def _most_changed_sentence(problem: Problem, steps: Vector) -> int:
     """Return the sentence whose best candidate changes most often, among those with a medium number of candidates."""
     best = np.stack([problem.best(weights) for weights in steps])
     changes = (np.diff(best, axis=0) != 0).sum(axis=0) if len(best) > 1 else np.zeros(best.shape[1])
@@ -243,7 +249,7 @@ def _ranks(scores: Vector) -> NDArray[np.int64]:
     return np.argsort(np.argsort(-scores, axis=0, kind="stable"), axis=0, kind="stable") + 1
 
 
-def add_oracles(sheets: Sheets, tuned: Tuned) -> None:
+def add_oracles(sheets: Sheets, tuned: TuningResults) -> None:
     """Add a figure for each method whose best run saved such lists."""
     for method in sheets.plan.methods:
         run = tuned.best_run(method)
@@ -262,7 +268,7 @@ def add_oracles(sheets: Sheets, tuned: Tuned) -> None:
         sheets.page.table(["µ", "B", "score", "translation"], rows, folded="The translations")
 
 
-def add_scales(sheets: Sheets, translated: Translated) -> None:
+def add_scales(sheets: Sheets, translated: ExperimentTranslations) -> None:
     """Add the scales chosen for each run, if there were scales to choose from."""
     plan, page, metric = sheets.plan, sheets.page, sheets.plan.metrics[0]
     systems = [system for system in systems_of(plan) if system.decision.scales]
@@ -297,7 +303,7 @@ def add_scales(sheets: Sheets, translated: Translated) -> None:
     )
 
 
-def add_weights(sheets: Sheets, tuned: Tuned, looked_at: TunedWeights) -> None:
+def add_weights(sheets: Sheets, tuned: TuningResults, looked_at: WeightVectors) -> None:
     """Add a figure and a table of all dense weights, scaled so that runs can be compared."""
     names, plan = looked_at.names, sheets.plan
     weights = {

@@ -15,7 +15,13 @@ from dragoman.evaluation.figures.samplers import (
     draw_expectations,
 )
 from dragoman.evaluation.reports.report import Report
-from dragoman.sampling.diagnostics.results import INDEPENDENT, ExpectationRow, Missed, SentenceDiagnostics, Summary
+from dragoman.sampling.diagnostics.results import (
+    INDEPENDENT,
+    ExpectationRow,
+    MissingProportions,
+    SentenceDiagnostics,
+    Summary,
+)
 
 
 @dataclass(frozen=True)
@@ -157,7 +163,7 @@ def _by_feature(title: str, summary: Summary, rows: Sequence[tuple[ExpectationRo
     return Table(title, ["evidence", "size", *summary.features], cells)
 
 
-def _missed(missed: Missed) -> list[str]:
+def _missed(missed: MissingProportions) -> list[str]:
     shares = (missed.samples, missed.derivations, missed.probability)
     return ["-" if share is None else f"{share:.1%}" for share in shares]
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from dragoman.core.runtime import Runtime
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
-from dragoman.decision.settings import Decision, Draw, GridPoint, best_point, grid_rules, search_grid
-from dragoman.evaluation.experiments.results import Measured, System
+from dragoman.decision.settings import Decision, GridPoint, SampleSource, best_point, grid_rules, search_grid
+from dragoman.evaluation.experiments.results import System, SystemStatistics
 from dragoman.evaluation.statistics.significance import (
     SIGNIFICANT,
     Correction,
@@ -175,7 +175,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class GroupComparison:
     """Comparisons on one test set: the order of each group by its title, and a row of text for each pair."""
 
     orders: dict[str, str]
@@ -205,7 +205,9 @@ def groups(systems: Sequence[System]) -> list[Group]:
     return found
 
 
-def compare_groups(found: Sequence[Group], measured: Measured, correction: Correction = "none") -> Comparison:
+def compare_groups(
+    found: Sequence[Group], measured: SystemStatistics, correction: Correction = "none"
+) -> GroupComparison:
     """Compare the systems of all groups on one test set; a pair in several groups counts once."""
     tests = sum(group.pairs for group in found if group.new_pairs)
     # Enough that a pair with twice the smallest p-value can be significant after the correction.
@@ -223,7 +225,7 @@ def compare_groups(found: Sequence[Group], measured: Measured, correction: Corre
         pairs = with_holm(pairs)
         orders = {group.title: _corrected_order(group, pairs) for group in found}
     columns = RAW if correction == "none" else {**RAW, **HOLM}
-    return Comparison(orders, [_row(pair, columns) for pair in pairs])
+    return GroupComparison(orders, [_row(pair, columns) for pair in pairs])
 
 
 def _with_whole_names(group: Group, pair: dict[str, Any]) -> dict[str, Any]:
@@ -266,7 +268,7 @@ class TextSet:
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class RuleResult:
     """A rule's best options on its grid, their score on the held-out sentences, and its translations of test sets."""
 
     candidate: Candidate
@@ -276,7 +278,7 @@ class Compared:
 
 
 class RuleComparison:
-    """Comparison of rules for one translator; rules share equal evidence."""
+    """GroupComparison of rules for one translator; rules share equal evidence."""
 
     def __init__(
         self,
@@ -286,14 +288,14 @@ class RuleComparison:
         tests: Mapping[str, TextSet],
         *,
         nbest_size: int = 1000,
-        draw: Draw | None = None,
+        draw: SampleSource | None = None,
         runtime: Runtime = Runtime(),
     ):
         self._translator, self._metric, self._held_out, self._tests = translator, metric, held_out, tests
         self._nbest_size, self._draw, self._runtime = nbest_size, draw, runtime
         self._kept: dict[tuple[EvidenceKind, bool, str], list[Evidence]] = {}
 
-    def compare(self, candidates: Sequence[Candidate]) -> list[Compared]:
+    def compare(self, candidates: Sequence[Candidate]) -> list[RuleResult]:
         """Choose options and translate, rule by rule."""
         found = []
         with self._runtime.stage("comparing decision rules") as share:
@@ -302,7 +304,7 @@ class RuleComparison:
                 share((i + 1) / len(candidates))
         return found
 
-    def _one(self, candidate: Candidate) -> Compared:
+    def _one(self, candidate: Candidate) -> RuleResult:
         decision = Decision.of(candidate.rule, (), candidate.evidence, self._nbest_size)
         rules = grid_rules(type(decision.rule), (), candidate.grid)
         evidence = self._evidence(decision, "", self._held_out)
@@ -315,7 +317,7 @@ class RuleComparison:
             )
             for name, test in self._tests.items()
         }
-        return Compared(
+        return RuleResult(
             candidate,
             best,
             {name: decisions.lines() for name, decisions in decided.items()},

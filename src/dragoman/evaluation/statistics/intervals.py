@@ -79,7 +79,7 @@ def mean_of_beginnings(rows: Sequence[Sequence[float]], most: int) -> NDArray[np
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class SystemScore:
     """One system's statistics under one metric.
 
     `label` is the metric as the user wrote it, `note` tells which options were chosen for it.
@@ -134,11 +134,11 @@ def measure(
     *,
     note: str | None = None,
     runtime: Runtime = Runtime(),
-) -> Measured:
+) -> SystemScore:
     """Compute the statistics of one system's translations."""
     chosen = metric.for_system(system)
     scorer = chosen.scorer(references)
-    return Measured(system, label, chosen, scorer, scorer.statistics(hypotheses, runtime=runtime), note)
+    return SystemScore(system, label, chosen, scorer, scorer.statistics(hypotheses, runtime=runtime), note)
 
 
 Limits = tuple[float, float]

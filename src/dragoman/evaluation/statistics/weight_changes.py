@@ -30,7 +30,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class WeightComparison:
     """The weights that differ, largest difference first, and the cosine of the two sets as vectors.
 
     Weights that are never tuned, which can be by far the largest, do not count for the cosine.
@@ -43,7 +43,7 @@ class Comparison:
     same: int
 
 
-def compare_weights(before: Mapping[str, float], after: Mapping[str, float]) -> Comparison:
+def compare_weights(before: Mapping[str, float], after: Mapping[str, float]) -> WeightComparison:
     """Compare two sets of weights by name.
 
     >>> found = compare_weights({"lm": 1.0, "tm": 1.0}, {"lm": 1.0, "pb.NN:VB": -1.0})
@@ -55,7 +55,7 @@ def compare_weights(before: Mapping[str, float], after: Mapping[str, float]) -> 
     changed = [change for change in every if change.difference or None in (change.before, change.after)]
     ours, theirs = _tuned(before), _tuned(after)
     product = math.fsum(value * theirs.get(name, 0.0) for name, value in ours.items())
-    return Comparison(
+    return WeightComparison(
         changes=tuple(sorted(changed, key=lambda change: (-abs(change.difference), change.name))),
         cosine=_quotient(product, _norm(ours) * _norm(theirs)),
         only_before=sum(change.after is None for change in every),

@@ -27,7 +27,7 @@ from dragoman.sampling.diagnostics.results import (
     Curve,
     Curves,
     Expectation,
-    Missed,
+    MissingProportions,
     RunDiagnostics,
     SentenceDiagnostics,
 )
@@ -116,11 +116,11 @@ def diagnose(
             for sampler, own in zip(samplers, seeds, strict=False)
             for part in sampler.batches([line], seed=own, trace=True)
         ]
-        yield _Sentence(samplers[0], options, number, line, parts).diagnosed(seeds[-1])
+        yield _Sentence(samplers[0], options, number, line, parts).diagnose(seeds[-1])
 
 
 @dataclass(frozen=True, eq=False)
-class _Drawn:
+class _SampleTrace:
     """Samples in order of time: a row of derivations for each chain; derivations have scores and words."""
 
     trace: NDArray[np.int32]
@@ -153,7 +153,7 @@ class _Sentence:
         most = max(len(drawn.scores) for drawn in self._drawn)
         self._best = self._lattice.best(max(options.nbest, most))
 
-    def diagnosed(self, seed: int) -> SentenceDiagnostics:
+    def diagnose(self, seed: int) -> SentenceDiagnostics:
         """Compute all diagnostics; the seed is for independent draws."""
         exact, drawn = self._exact, list(self._drawn)
         if exact is not None and self._options.independent:
@@ -180,7 +180,7 @@ class _Sentence:
             expectations=self._expectations(),
         )
 
-    def _curves(self, drawn: list[_Drawn], sizes: list[int]) -> list[Curves]:
+    def _curves(self, drawn: list[_SampleTrace], sizes: list[int]) -> list[Curves]:
         """Return the curves of derivations and translations; each translation's probability is computed once."""
         rows = Ragged.concatenate([one.hypotheses for one in drawn])
         numbers, words, offsets = kernels.intern_sequences(rows.values, rows.offsets)
@@ -204,7 +204,7 @@ class _Sentence:
         covered = [self._lattice.log_partition, np.logaddexp.reduce(self._best.scores[:size])]
         inside = [self._lattice.contains(derivations), _are_among(derivations, best)]
         by_lattice, by_nbest = (
-            Missed(
+            MissingProportions(
                 samples=float(counts[~there].sum() / counts.sum()),
                 derivations=float((~there).mean()),
                 probability=None
@@ -245,18 +245,18 @@ class _Sentence:
         return rows
 
 
-def _sampled(part: SampleBatch, temperature: float, samples: int) -> _Drawn:
+def _sampled(part: SampleBatch, temperature: float, samples: int) -> _SampleTrace:
     trace = part.samples.trace
     assert trace is not None
-    return _Drawn(trace[0, :, :samples], part.samples.scores / temperature, part.samples.hypotheses)
+    return _SampleTrace(trace[0, :, :samples], part.samples.scores / temperature, part.samples.hypotheses)
 
 
-def _independent(exact: Forest, chains: int, samples: int, seed: int, runtime: Runtime) -> _Drawn:
+def _independent(exact: Forest, chains: int, samples: int, seed: int, runtime: Runtime) -> _SampleTrace:
     draws = sample(exact.graph, chains * samples, seed, runtime=runtime.quiet())
     numbers, edges, offsets = kernels.intern_sequences(draws.values, draws.offsets)
     distinct = Ragged(edges, offsets)
     scores = derivation_scores(exact.graph, distinct)
-    return _Drawn(numbers.reshape(chains, samples), scores, yields(exact.graph, distinct))
+    return _SampleTrace(numbers.reshape(chains, samples), scores, yields(exact.graph, distinct))
 
 
 def _are_among(rows: Ragged[np.int32], others: Ragged[np.int32]) -> NDArray[np.bool_]:

@@ -53,7 +53,7 @@ class Curves:
 
 
 @dataclass(frozen=True, eq=False)
-class Missed:
+class MissingProportions:
     """Proportions that a lattice or list misses: of the samples, of their distinct derivations, and of the probability.
 
     `probability` is None without exact probabilities.
@@ -78,8 +78,8 @@ class RunDiagnostics:
     effective_samples: float
     r_hat: float
     autocorrelation: list[float]
-    by_lattice: Missed
-    by_nbest: Missed
+    by_lattice: MissingProportions
+    by_nbest: MissingProportions
     accepted: dict[str, float | None]
 
 
@@ -151,8 +151,8 @@ class MeanRun:
     effective_share: float
     r_hat: float
     accepted: dict[str, float | None]
-    by_lattice: Missed
-    by_nbest: Missed
+    by_lattice: MissingProportions
+    by_nbest: MissingProportions
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,8 +250,8 @@ def _mean_run(runs: Sequence[RunDiagnostics], sentences: Sequence[SentenceDiagno
     )
 
 
-def _mean_missed(rows: Sequence[Missed]) -> Missed:
-    return Missed(
+def _mean_missed(rows: Sequence[MissingProportions]) -> MissingProportions:
+    return MissingProportions(
         samples=float(np.mean([row.samples for row in rows])),
         derivations=float(np.mean([row.derivations for row in rows])),
         probability=_mean([row.probability for row in rows]),

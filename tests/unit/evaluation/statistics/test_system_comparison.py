@@ -10,7 +10,7 @@ from dragoman.decision.mbr import Mbr
 from dragoman.decision.settings import Decision
 from dragoman.evaluation.experiments.plan import Method
 from dragoman.evaluation.experiments.plan_parts import AS_DECODED, PlannedDecision
-from dragoman.evaluation.experiments.results import Measured, System
+from dragoman.evaluation.experiments.results import System, SystemStatistics
 from dragoman.evaluation.statistics.comparison import compare_groups, groups
 from dragoman.evaluation.statistics.significance import holm
 from dragoman.metrics.combined import parse_metric
@@ -64,7 +64,7 @@ def measured_on(systems, wrong):
     scorer = metric.scorer([Corpus.from_lines(references)])
     texts = [["x" + line[1:] if i < count else line for i, line in enumerate(references)] for count in wrong]
     statistics = [scorer.statistics(Corpus.from_lines(lines))[None] for lines in texts]
-    return Measured(metric, scorer, dict(zip(systems, statistics, strict=True)))
+    return SystemStatistics(metric, scorer, dict(zip(systems, statistics, strict=True)))
 
 
 def test_orders_have_short_names_and_pairs_whole_ones():

@@ -19,7 +19,7 @@ from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling, Schedule, cooling
 from dragoman.search.chart.translator import ChartTranslator
-from dragoman.tuning.methods.samplerank.chains import RankChains, RankedSentences, RankSteps
+from dragoman.tuning.methods.samplerank.chains import RankChains, RankSteps, TrainingSentences
 from oracles import chart_space
 from oracles.chains import NO_BURN_IN, chain_space, run, run_case
 from oracles.chart_chains import Case, only
@@ -147,7 +147,7 @@ def test_what_is_refused():
     with pytest.raises(DataError, match=r"sentence 1 \('f0 f1 f2 f3 f0'\) has no derivation"):
         sampled(chain_space(apart, ["f0 f1 f2 f3 f0"]))
     with pytest.raises(UsageError, match="samplerank lists all neighbours that differ in one or two phrases"):
-        RankChains.of(RankSteps(), translator, RankedSentences(lines, None, np.arange(13), lambda names: names))
+        RankChains.of(RankSteps(), translator, TrainingSentences(lines, None, np.arange(13), lambda names: names))
 
 
 def test_features_of_documents_are_refused_if_they_have_a_weight():

@@ -72,7 +72,7 @@ class RankSteps(Options):
 
 
 @dataclass(frozen=True, eq=False)
-class RankedSentences:
+class TrainingSentences:
     """Sentences that chains learn from, with the metric of their translations.
 
     Gains are `sign` times the metric. Sentences u[i] to u[i + 1] of `units` u stay together. `learnt` selects the
@@ -87,7 +87,7 @@ class RankedSentences:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranked:
+class RankResult:
     """Results of chains. Arrays have a row for each chain, and a column for each feature of the table.
 
     `totals` are sums of the weights after each of the `collected` steps; columns of `counts` are all steps, those that
@@ -105,7 +105,7 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class Ranking:
+class RankRequest:
     """Settings of a run of chains; see `RankChains.run`."""
 
     seed: int
@@ -125,7 +125,7 @@ class RankChains(ABC):
     learnt: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, steps: RankSteps, translator: Translator, sentences: RankedSentences) -> RankChains:
+    def of(cls, steps: RankSteps, translator: Translator, sentences: TrainingSentences) -> RankChains:
         """Return the chains for the kind of a translator's model."""
         check_steps(steps, translator.space)
         translator.weights.check_finite()
@@ -137,25 +137,12 @@ class RankChains(ABC):
         chains: RankChains = resolve_name(_CHAINS[translator.model.kind])(steps, translator, sentences)
         return chains
 
-    def run(
-        self,
-        plan: Plan,
-        weights: NDArray[np.float64],
-        *,
-        seed: int,
-        first_batch: int,
-        trace: bool = False,
-        runtime: Runtime = Runtime(),
-    ) -> Ranked:
+    @abstractmethod
+    def run(self, plan: Plan, weights: NDArray[np.float64], asked: RankRequest) -> RankResult:
         """Run chains, each from its row of `weights` (of all features) through its batches of the plan.
 
         Random numbers depend on the seed, the chain, and `first_batch` plus the place of the batch.
         """
-        return self.ranked(plan, weights, Ranking(seed, first_batch, trace, runtime=runtime))
-
-    @abstractmethod
-    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
-        """Run chains as `run` says."""
 
 
 def check_steps(steps: RankSteps, space: SpaceLimits) -> None:
@@ -195,11 +182,11 @@ def smoothed_bleu(counts: NDArray[np.float64], smoothing: float) -> NDArray[np.f
         return np.asarray(np.nan_to_num(100 * np.exp(logs + penalty), nan=0.0))
 
 
-_COLUMNS = [field.name for field in fields(Ranked)]
+_COLUMNS = [field.name for field in fields(RankResult)]
 
 
 @dataclass(frozen=True, eq=False)
-class SomeChains:
+class ChainShard:
     """Some of all chains: the number of the first, their batches, weights and settings."""
 
     first: int
@@ -210,19 +197,19 @@ class SomeChains:
     trace: bool
 
 
-class SpreadChains(RankChains):
+class ShardedChains(RankChains):
     """Chains that threads or workers run; each process prepares the sentences once for all its chains."""
 
-    def __init__(self, steps: RankSteps, spread: ShardedTranslator, sentences: RankedSentences):
+    def __init__(self, steps: RankSteps, spread: ShardedTranslator, sentences: TrainingSentences):
         self._steps, self._spread, self._sentences = steps, spread, sentences
         self._chains = RankChains.of(steps, spread.translator, sentences)
         self.names, self.learnt = self._chains.names, self._chains.learnt
 
-    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
-        """Run chains as `run` does, as many at a time as there are threads."""
-        several, found = asked.runtime.threads_per_part, list[Ranked]()
+    def run(self, plan: Plan, weights: NDArray[np.float64], asked: RankRequest) -> RankResult:
+        """Run chains, as many at a time as there are threads; see `RankChains.run`."""
+        several, found = asked.runtime.threads_per_part, list[RankResult]()
         parts = (
-            SomeChains(i, plan[i : i + several], weights[i : i + several], asked.seed, asked.first_batch, asked.trace)
+            ChainShard(i, plan[i : i + several], weights[i : i + several], asked.seed, asked.first_batch, asked.trace)
             for i in range(0, len(plan), several)
         )
         for some in asked.runtime.map_parts(self, parts):
@@ -230,15 +217,15 @@ class SpreadChains(RankChains):
             if asked.share is not None:
                 asked.share(min(1.0, several * len(found) / len(plan)))
         columns = {name: np.concatenate([getattr(some, name) for some in found]) for name in _COLUMNS[:-1]}
-        return Ranked(**columns, traces=[trace for some in found for trace in some.traces])
+        return RankResult(**columns, traces=[trace for some in found for trace in some.traces])
 
-    def __call__(self, some: SomeChains, runtime: Runtime) -> Ranked:
+    def __call__(self, some: ChainShard, runtime: Runtime) -> RankResult:
         """Run a shard of chains with their own numbers; chains before them have no batches."""
         first = some.first
         weights = np.concatenate([np.zeros((first, some.weights.shape[1])), some.weights])
-        asked = Ranking(some.seed, some.first_batch, some.trace, runtime=runtime)
-        found = self._chains.ranked([*([] for _ in range(first)), *some.plan], weights, asked)
-        return Ranked(**{name: getattr(found, name)[first:] for name in _COLUMNS})
+        asked = RankRequest(some.seed, some.first_batch, some.trace, runtime=runtime)
+        found = self._chains.run([*([] for _ in range(first)), *some.plan], weights, asked)
+        return RankResult(**{name: getattr(found, name)[first:] for name in _COLUMNS})
 
     def __reduce__(self) -> tuple[Any, ...]:
         assert self._spread.folder is not None
@@ -246,5 +233,5 @@ class SpreadChains(RankChains):
         return _prepared, (self._steps, recipe, self._sentences)
 
 
-def _prepared(steps: RankSteps, recipe: Recipe, sentences: RankedSentences) -> SpreadChains:
-    return SpreadChains(steps, ShardedTranslator(recipe.translator(), recipe.model), sentences)
+def _prepared(steps: RankSteps, recipe: Recipe, sentences: TrainingSentences) -> ShardedChains:
+    return ShardedChains(steps, ShardedTranslator(recipe.translator(), recipe.model), sentences)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import UsageError
 from dragoman.core.options import option
-from dragoman.tuning.methods.samplerank.chains import BatchValue, Plan, Ranked, Ranking, RankSteps
+from dragoman.tuning.methods.samplerank.chains import BatchValue, Plan, RankRequest, RankResult, RankSteps
 from dragoman.tuning.methods.samplerank.pools import Pools
 from dragoman.tuning.problems.problem import best_rows
 
@@ -48,7 +48,7 @@ class Jumps:
         single = value.sign * np.nan_to_num(value.scorer.sentence_scores(pools.statistics))
         self.first = best_rows(single, pools.sentences)
 
-    def ranked(self, plan: Plan, weights: Vector, asked: Ranking) -> Ranked:
+    def run(self, plan: Plan, weights: Vector, asked: RankRequest) -> RankResult:
         """Run chains, each from its row of `weights` through its batches; see `RankChains.run`."""
         walks = []
         for number, (batches, row) in enumerate(zip(plan, weights, strict=True)):
@@ -59,7 +59,7 @@ class Jumps:
                 )
             if asked.share is not None:
                 asked.share((number + 1) / len(plan))
-        return Ranked(
+        return RankResult(
             weights=np.array([walk.weights for walk in walks]),
             totals=np.array([walk.steps * walk.weights - walk.drift for walk in walks]),
             collected=np.array([walk.steps for walk in walks]),

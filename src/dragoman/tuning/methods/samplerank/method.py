@@ -18,9 +18,9 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.sampling.schedule import checked_seed
 from dragoman.tuning.methods.method import Checkpoint, Learner, Lesson, State, saved_numbers
-from dragoman.tuning.methods.samplerank.chains import Plan, Ranked, Ranking, check_steps
+from dragoman.tuning.methods.samplerank.chains import Plan, RankRequest, RankResult, check_steps
 from dragoman.tuning.methods.samplerank.jumps import JumpSteps
-from dragoman.tuning.methods.samplerank.neighbours import LocalSteps, PoolSteps, changed, check_jumps, together
+from dragoman.tuning.methods.samplerank.neighbours import LocalSteps, PoolSteps, changed, check_jumps, merge_results
 
 #: The settings of the paper, completed from its authors' program: gains are points of BLEU. Weights are evaluated after
 #: every 50,000 samples of each chain; there are enough epochs for 500,000.
@@ -137,12 +137,12 @@ class SampleRank(JumpSteps, Learner):
         reported = self.average or ("all" if alone else "epoch")
         local = None if self.neighbours == "jump" else LocalSteps(self, lesson, start, runtime=runtime)
         jump = None if alone else PoolSteps(self, lesson, start, state, local)
-        course = _Course(self, lesson.units, checked_seed(seed))
+        course = _ChainSchedule(self, lesson.units, checked_seed(seed))
         space = jump or local
         assert space is not None
         given = start.vector(space.names)
         now = course.begin(given[space.learnt]) if state is None else course.resume(state, int(space.learnt.sum()))
-        unseen = list[Ranked]()
+        unseen = list[RankResult]()
         while now.epoch < self.epochs:
             plan = course.plan(now.epoch)
             stop = course.next_stop(plan, now)
@@ -154,10 +154,10 @@ class SampleRank(JumpSteps, Learner):
             waves, done = [batches[now.wave : stop] for batches in plan], []
             for steps in [one for one in (local, jump) if one is not None]:
                 with runtime.stage(f"epoch {now.epoch + 1}") as share_done:
-                    asked = Ranking(seed, now.epoch << 32 | now.wave, share=share_done, runtime=runtime)
-                    done.append(steps.ranked(waves, weights, asked))
+                    asked = RankRequest(seed, now.epoch << 32 | now.wave, share=share_done, runtime=runtime)
+                    done.append(steps.run(waves, weights, asked))
                 weights = done[-1].weights
-            found = together(done)
+            found = merge_results(done)
             last, before = stop == max(map(len, plan)), now
             now = now.after(found, space.learnt, stop, last=last)
             unseen.append(found)
@@ -171,7 +171,7 @@ class SampleRank(JumpSteps, Learner):
 
 
 @dataclass(frozen=True, eq=False)
-class _Standing:
+class _ChainState:
     """State of the chains: their weights, and sums over all steps so far and over the steps of the epoch.
 
     Only trained weights are here. `wave` batches of each chain are done in this epoch.
@@ -193,12 +193,12 @@ class _Standing:
             return np.asarray(self.weights.mean(axis=0))
         return np.asarray(self.sums[row] / self.collected[row])
 
-    def widened(self, learnt: int) -> _Standing:
+    def widened(self, learnt: int) -> _ChainState:
         """Return the state with more weights, which have been 0 so far."""
         more = ((0, 0), (0, learnt - self.weights.shape[1]))
         return replace(self, weights=np.pad(self.weights, more), sums=np.pad(self.sums, more))
 
-    def after(self, found: Ranked, learnt: NDArray[np.bool_], wave: int, *, last: bool) -> _Standing:
+    def after(self, found: RankResult, learnt: NDArray[np.bool_], wave: int, *, last: bool) -> _ChainState:
         """Return the state after a run of chains; after the last batches of an epoch, their weights are averaged."""
         kept = np.array([True, self.wave > 0])
         sums = self.sums * kept[:, None] + found.totals[:, learnt].sum(axis=0)
@@ -206,11 +206,11 @@ class _Standing:
         weights = found.weights[:, learnt]
         if last:
             mixed = np.tile(weights.mean(axis=0), (len(weights), 1))
-            return _Standing(mixed, sums, collected, self.epoch + 1)
-        return _Standing(weights, sums, collected, self.epoch, wave)
+            return _ChainState(mixed, sums, collected, self.epoch + 1)
+        return _ChainState(weights, sums, collected, self.epoch, wave)
 
 
-class _Course:
+class _ChainSchedule:
     """Assignment of units to chains, batches and checkpoints."""
 
     def __init__(self, options: SampleRank, units: NDArray[np.int64], seed: int):
@@ -218,11 +218,11 @@ class _Course:
         chains = options.chains or (8 if options.neighbours == "local" else 2)
         self.chains = min(chains, len(units) - 1)
 
-    def begin(self, start: NDArray[np.float64]) -> _Standing:
+    def begin(self, start: NDArray[np.float64]) -> _ChainState:
         weights = start if self._options.initial == "given" else np.zeros_like(start)
-        return _Standing(np.tile(weights, (self.chains, 1)), np.zeros((2, len(start))), np.zeros(2, np.int64))
+        return _ChainState(np.tile(weights, (self.chains, 1)), np.zeros((2, len(start))), np.zeros(2, np.int64))
 
-    def resume(self, state: State, learnt: int) -> _Standing:
+    def resume(self, state: State, learnt: int) -> _ChainState:
         if state["weights"].ndim == 2 and state["weights"].shape != (self.chains, learnt):
             chains, weights = state["weights"].shape
             raise DataError(
@@ -233,7 +233,7 @@ class _Course:
         epoch, wave = saved_numbers(state, "place", 2).astype(np.int64).tolist()
         if not (0 <= epoch <= self._options.epochs and 0 <= wave < max(map(len, self.plan(epoch)))):
             raise DataError(f"the saved state is in batch {wave} of epoch {epoch}", expected="one of this run")
-        return _Standing(weights, sums, saved_numbers(state, "collected", 2), epoch, wave)
+        return _ChainState(weights, sums, saved_numbers(state, "collected", 2), epoch, wave)
 
     def plan(self, epoch: int) -> list[list[NDArray[np.int64]]]:
         """Return the batches of each chain in an epoch: a random part of all units, in batches of similar size."""
@@ -247,7 +247,7 @@ class _Course:
             plan.append([part[batch == i] for i in range(count) if (batch == i).any()])
         return plan
 
-    def next_stop(self, plan: Plan, now: _Standing) -> int:
+    def next_stop(self, plan: Plan, now: _ChainState) -> int:
         """Return the number of batches of each chain at the next checkpoint, or at the end of the epoch."""
         waves, options = max(map(len, plan)), self._options
         wanted = options.evaluate_every
@@ -264,17 +264,17 @@ class _Course:
                 return stop + 1
         return waves
 
-    def due(self, before: _Standing, now: _Standing) -> bool:
+    def due(self, before: _ChainState, now: _ChainState) -> bool:
         """Return whether a checkpoint is due."""
         return self._options.judge_every is None or self._judged(now) > self._judged(before)
 
-    def _judged(self, standing: _Standing) -> int:
+    def _judged(self, standing: _ChainState) -> int:
         """Return the number of intervals between checkpoints that a chain has completed."""
         assert self._options.judge_every is not None
         return int(standing.collected[0]) // (self._options.judge_every * self.chains)
 
 
-def _report(parts: Sequence[Ranked]) -> dict[str, float]:
+def _report(parts: Sequence[RankResult]) -> dict[str, float]:
     """Report proportions of steps with updates and of updates clipped by C, the length of changes, and the gain."""
     steps, changes, updates, clipped, batches = sum(part.counts.sum(axis=0) for part in parts).tolist()
     return {

@@ -20,18 +20,18 @@ from dragoman.tuning.methods.method import Learnt, Lesson, State
 from dragoman.tuning.methods.samplerank.chains import (
     BatchValue,
     Plan,
-    Ranked,
-    RankedSentences,
-    Ranking,
+    RankRequest,
+    RankResult,
     RankSteps,
-    SpreadChains,
+    ShardedChains,
+    TrainingSentences,
 )
 from dragoman.tuning.methods.samplerank.jumps import Jumps, JumpSteps
-from dragoman.tuning.methods.samplerank.pools import FindInForests, Pools
+from dragoman.tuning.methods.samplerank.pools import ForestSearch, Pools
 from dragoman.tuning.problems.evidence import DecodeLists, lists_of_strings
 
 
-class Named(Protocol):
+class NamedFeatures(Protocol):
     """Features by name, with a mark for those whose weights are trained."""
 
     @property
@@ -43,19 +43,19 @@ class Named(Protocol):
         """Marks of the trained features."""
 
 
-def changed(start: Weights, features: Named, values: NDArray[np.float64]) -> Weights:
+def changed(start: Weights, features: NamedFeatures, values: NDArray[np.float64]) -> Weights:
     """Return the weights with new values of the trained ones; new features of weight 0 are left out."""
     names = (features.names[i] for i in np.flatnonzero(features.learnt).tolist())
     pairs = zip(names, values.tolist(), strict=True)
     return start.updated({name: value for name, value in pairs if value or name in start})
 
 
-def together(parts: Sequence[Ranked]) -> Ranked:
+def merge_results(parts: Sequence[RankResult]) -> RankResult:
     """Merge the results of local steps and then of jumps, which have all weights of the former."""
     if len(parts) == 1:
         return parts[0]
-    sums = {field.name: sum(getattr(part, field.name) for part in parts) for field in fields(Ranked)[1:-1]}
-    return Ranked(weights=parts[-1].weights, **sums, traces=[trace for part in parts for trace in part.traces])
+    sums = {field.name: sum(getattr(part, field.name) for part in parts) for field in fields(RankResult)[1:-1]}
+    return RankResult(weights=parts[-1].weights, **sums, traces=[trace for part in parts for trace in part.traces])
 
 
 def check_jumps(lesson: Lesson) -> None:
@@ -72,18 +72,18 @@ class LocalSteps:
 
     def __init__(self, steps: RankSteps, lesson: Lesson, start: Weights, *, runtime: Runtime = Runtime()):
         learnt_of = Learnt(lesson.names, lesson.sparse)
-        sentences = RankedSentences(lesson.lines, lesson.scorer, lesson.units, learnt_of, lesson.sign)
-        self._chains = SpreadChains(steps, lesson.spread(start, runtime=runtime), sentences)
+        sentences = TrainingSentences(lesson.lines, lesson.scorer, lesson.units, learnt_of, lesson.sign)
+        self._chains = ShardedChains(steps, lesson.spread(start, runtime=runtime), sentences)
         self.names, self.learnt = self._chains.names, self._chains.learnt
 
-    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
+    def run(self, plan: Plan, weights: NDArray[np.float64], asked: RankRequest) -> RankResult:
         """Run chains, see `RankChains.run`; weights of features that no option has do not change."""
         own, count = np.ascontiguousarray(weights[:, : len(self.names)]), len(self.names)
-        found = self._chains.ranked(plan, own, asked)
+        found = self._chains.run(plan, own, asked)
         if weights.shape[1] == count:
             return found
         others = weights[:, count:]
-        return Ranked(
+        return RankResult(
             np.hstack([found.weights, others]),
             np.hstack([found.totals, found.collected[:, None] * others]),
             found.collected,
@@ -135,13 +135,13 @@ class PoolSteps:
             for part in spread.map(work, spread.shards(lesson.lines)):
                 lists.append(part)
                 share_done(sum(map(len, lists)) / len(lesson))
-        self.pools = self.pools.added(NBest.concatenate(lists), lesson.scorer, runtime=runtime)
+        self.pools = self.pools.with_lists(NBest.concatenate(lists), lesson.scorer, runtime=runtime)
 
     def _grow_from_forests(self, spread: ShardedTranslator, epoch: int, runtime: Runtime) -> None:
         lesson = self._lesson
-        work, parts, done = FindInForests(self._steps.pool, lesson.lines, lesson.scorer, lesson.sign), [], 0
+        work, parts, done = ForestSearch(self._steps.pool, lesson.lines, lesson.scorer, lesson.sign), [], 0
         with runtime.stage(f"epoch {epoch + 1}: decoding") as share_done:
-            for part in work.found(spread):
+            for part in work.search_all(spread):
                 parts.append(part)
                 done += len(part.sizes)
                 share_done(done / len(lesson))
@@ -154,6 +154,6 @@ class PoolSteps:
         value = BatchValue(self._lesson.scorer, self._lesson.sign, self._steps.smoothing)
         return Jumps(self._steps, self.pools, self._lesson.units, value, self.learnt)
 
-    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
-        """Run chains, see `Jumps.ranked`."""
-        return self._jumps.ranked(plan, weights, asked)
+    def run(self, plan: Plan, weights: NDArray[np.float64], asked: RankRequest) -> RankResult:
+        """Run chains, see `Jumps.run`."""
+        return self._jumps.run(plan, weights, asked)

@@ -26,10 +26,10 @@ from dragoman.tuning.methods.samplerank.chains import (
     BatchValue,
     Plan,
     RankChains,
-    Ranked,
-    RankedSentences,
-    Ranking,
+    RankRequest,
+    RankResult,
     RankSteps,
+    TrainingSentences,
 )
 
 
@@ -118,7 +118,7 @@ class FeatureTable:
 class PhraseRankChains(RankChains):
     """Chains over phrase-based derivations, in the kernel."""
 
-    def __init__(self, steps: RankSteps, translator: PhraseTranslator, sentences: RankedSentences):
+    def __init__(self, steps: RankSteps, translator: PhraseTranslator, sentences: TrainingSentences):
         self._steps, self._sentences = steps, sentences
         self.reordering_limit = translator.reordering_limit
         self.batch = translator.batch(sentences.lines)
@@ -134,8 +134,8 @@ class PhraseRankChains(RankChains):
         if self._bleu is None:
             self._gain = MetricGain(sentences.scorer, options.vocab, sign=sentences.sign, smoothing=steps.smoothing)
 
-    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> Ranked:
-        """Run chains as `run` says."""
+    def run(self, plan: Plan, weights: NDArray[np.float64], asked: RankRequest) -> RankResult:
+        """Run chains in the kernel; see `RankChains.run`."""
         options = self.batch.options
         batches = [batch for chain in plan for batch in chain]
         try:
@@ -169,7 +169,7 @@ class PhraseRankChains(RankChains):
                 f"sentence {sentence + 1} ('{self._sentences.lines[sentence]}') has no derivation",
                 expected="options that cover each word, in an order that the reordering limit allows",
             )
-        return Ranked(
+        return RankResult(
             weights=found["weights"],
             totals=found["totals"],
             collected=found["counts"][:, 0],

@@ -55,7 +55,7 @@ class Pools:
         """The sentence of each row."""
         return np.repeat(np.arange(len(self.sentences) - 1), np.diff(self.sentences))
 
-    def added(self, nbest: NBest, scorer: Scorer, *, runtime: Runtime = Runtime()) -> Pools:
+    def with_lists(self, nbest: NBest, scorer: Scorer, *, runtime: Runtime = Runtime()) -> Pools:
         """Return the pools with the new derivations of n-best lists added to each sentence."""
         if len(nbest) != len(self.sentences) - 1:
             raise DataError(f"there are {len(nbest)} lists", expected=f"{len(self.sentences) - 1}, one per sentence")
@@ -68,7 +68,7 @@ class Pools:
         statistics = np.concatenate([self.statistics, found]) if len(self.statistics) else found
         features = FeatureRows.concatenate([self.features, rows_features]).summed()
         homes = np.concatenate([self.homes, home])
-        kept = _first_of_equals(homes, features)
+        kept = _first_rows(homes, features)
         rows = kept[np.argsort(homes[kept], kind="stable")]
         sizes = np.bincount(homes[rows], minlength=len(self.sentences) - 1)
         for sentence in np.flatnonzero(sizes == 0).tolist():
@@ -97,7 +97,7 @@ class Pools:
         return cls(sentences, FeatureRows.from_arrays(names, own, len(statistics)), statistics)
 
 
-def _first_of_equals(homes: NDArray[np.int64], features: FeatureRows) -> NDArray[np.int64]:
+def _first_rows(homes: NDArray[np.int64], features: FeatureRows) -> NDArray[np.int64]:
     """Return the first of equal rows in each sentence; a row has each feature once, in order."""
     bits = np.empty((len(features.ids), 3), np.int32)
     bits[:, 0] = features.ids
@@ -109,13 +109,13 @@ def _first_of_equals(homes: NDArray[np.int64], features: FeatureRows) -> NDArray
 
 
 #: Sentences that are searched in order, each within a pseudo-document of those before it.
-_PORTION = 32
+_SHARD_SIZE = 32
 #: Decay of the pseudo-document after each sentence, as in online MIRA.
 _DECAY = 0.9
 
 
 @dataclass(frozen=True, eq=False)
-class FoundInForests:
+class ForestDerivations:
     """Derivations of some sentences: the number for each, their features, and the metric's statistics."""
 
     sizes: NDArray[np.int64]
@@ -124,7 +124,7 @@ class FoundInForests:
 
 
 @dataclass(frozen=True, eq=False)
-class FindInForests:
+class ForestSearch:
     """Search for `size` derivations of each sentence of a shard, with distinct strings.
 
     A third each are the best by the model, by hope and by fear, see `HypothesisFinder`; fewer where these coincide.
@@ -140,7 +140,7 @@ class FindInForests:
         third = max(1, self.size // 3)
         return Wanted(best=max(1, self.size - 2 * third), hope=third, fear=third, candidates=self.size)
 
-    def __call__(self, translator: Translator, shard: Shard, runtime: Runtime) -> FoundInForests:
+    def __call__(self, translator: Translator, shard: Shard, runtime: Runtime) -> ForestDerivations:
         """Search a shard under the translator's weights."""
         finder = HypothesisFinder(translator, self.lines, self.scorer, self.sign, self._wanted)
         document, features, statistics = finder.first_document(), list[FeatureRows](), list[NDArray[np.float64]]()
@@ -152,10 +152,10 @@ class FindInForests:
             statistics.append(pool.statistics[:, :-1])
             document = _DECAY * (document + pool.statistics[0])
         sizes = np.array([len(rows) for rows in statistics], np.int64)
-        return FoundInForests(sizes, FeatureRows.concatenate(features), np.concatenate(statistics))
+        return ForestDerivations(sizes, FeatureRows.concatenate(features), np.concatenate(statistics))
 
-    def found(self, spread: ShardedTranslator) -> Iterator[FoundInForests]:
+    def search_all(self, spread: ShardedTranslator) -> Iterator[ForestDerivations]:
         """Yield derivations of all sentences, shard by shard, found by threads or workers."""
-        starts = range(0, len(self.lines), _PORTION)
-        shards = [Shard(first, self.lines[first : first + _PORTION]) for first in starts]
+        starts = range(0, len(self.lines), _SHARD_SIZE)
+        shards = [Shard(first, self.lines[first : first + _SHARD_SIZE]) for first in starts]
         return spread.map_alone(self, shards)

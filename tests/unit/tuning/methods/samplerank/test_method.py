@@ -162,7 +162,7 @@ def test_pools_are_kept_over_epochs_and_grow_by_what_present_weights_like():
     pools = [Pools.from_arrays(checkpoint.state) for checkpoint in found]
     first = Pools.empty(9, pools[0].names)
     for nbest in lesson.translator.nbest(lesson.lines, 6):
-        first = first.added(nbest, lesson.scorer) if len(nbest) == 9 else first
+        first = first.with_lists(nbest, lesson.scorer) if len(nbest) == 9 else first
     assert first.arrays()["pool_feature_values"].tobytes() == pools[0].arrays()["pool_feature_values"].tobytes()
     sizes = [np.diff(one.sentences) for one in pools]
     assert (sizes[0] <= 6).all()

@@ -12,11 +12,11 @@ from dragoman.search.translator import Translator
 from dragoman.tuning.methods.method import Learnt
 from dragoman.tuning.methods.samplerank.chains import (
     RankChains,
-    Ranked,
-    RankedSentences,
-    Ranking,
+    RankRequest,
+    RankResult,
     RankSteps,
-    SpreadChains,
+    ShardedChains,
+    TrainingSentences,
 )
 from oracles.elsewhere import Elsewhere
 from oracles.lessons import reachable_lesson
@@ -27,7 +27,7 @@ PLAN = [[np.array([0, 1])], [np.array([2]), np.array([3])], [np.array([4, 5])], 
 
 @pytest.fixture(scope="module")
 def spread(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ranked") / "model"
+    folder = tmp_path_factory.mktemp("run") / "model"
     reachable_lesson().model.save(folder)
     return ShardedTranslator(Translator.of(Model.load(folder)), folder)
 
@@ -35,7 +35,7 @@ def spread(tmp_path_factory):
 @pytest.fixture(scope="module")
 def sentences():
     lesson = reachable_lesson()
-    return RankedSentences(lesson.lines, lesson.scorer, lesson.units, Learnt(lesson.names, lesson.sparse))
+    return TrainingSentences(lesson.lines, lesson.scorer, lesson.units, Learnt(lesson.names, lesson.sparse))
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,13 @@ def sentences():
 def test_chains_are_the_same_whoever_runs_them(spread, sentences, runtime, told):
     alone = RankChains.of(STEPS, spread.translator, sentences)
     weights = np.random.default_rng(3).normal(size=(len(PLAN), len(alone.names)))
-    asked, shares = Ranking(seed=5, first_batch=3, trace=True), []
-    wanted = alone.ranked(PLAN, weights, asked)
-    chains = SpreadChains(STEPS, spread, sentences)
-    found = chains.ranked(PLAN, weights, replace(asked, share=shares.append, runtime=runtime))
+    asked, shares = RankRequest(seed=5, first_batch=3, trace=True), []
+    wanted = alone.run(PLAN, weights, asked)
+    chains = ShardedChains(STEPS, spread, sentences)
+    found = chains.run(PLAN, weights, replace(asked, share=shares.append, runtime=runtime))
     assert chains.names == alone.names
     assert shares == told
-    for field in fields(Ranked)[:-1]:
+    for field in fields(RankResult)[:-1]:
         assert np.array_equal(getattr(found, field.name), getattr(wanted, field.name)), field.name
     for ours, theirs in zip(found.traces, wanted.traces, strict=True):
         assert all(map(np.array_equal, ours, theirs))
