@@ -11,7 +11,7 @@ from scipy import stats
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.features import SentenceFeature
-from dragoman.sampling.chart.forest import ChartSpelling
+from dragoman.sampling.chart.forest import ChartText
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.schedule import Schedule
 from oracles.chains import counts_of, ends_of_scans, other_weights, run_case, stationary_p_value
@@ -138,9 +138,7 @@ def test_global_features_take_part():
         rng = np.random.default_rng(seed)
         functions = GlobalFunctions([LongWords()], Weights({"long_words": 0.7}))
         rows = list(case.scores)
-        words = ChartSpelling.of(
-            case.batch, np.zeros(len(rows), np.int64), case.forest.best(len(rows)).derivations
-        ).words
+        words = ChartText.of(case.batch, np.zeros(len(rows), np.int64), case.forest.best(len(rows)).derivations).words
         values = {row: -0.7 * n**2 / (1 + case.length) for row, n in zip(rows, words.lengths.tolist(), strict=True)}
         temperature = float(rng.uniform(0.5, 3))
         schedule = random_schedule(rng)

@@ -24,7 +24,7 @@ from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.experiments.results import TuningResults
 from dragoman.evaluation.experiments.translations import FINAL, translations_folder
 from dragoman.evaluation.reports.experiment_report import ExperimentReport
-from dragoman.evaluation.statistics.comparison import Candidate, RuleComparison, RuleResult, TextSet
+from dragoman.evaluation.statistics.comparison import RuleCandidate, RuleComparison, RuleResult, TextSet
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
 from dragoman.model.features import initial_chart_weights
@@ -95,12 +95,12 @@ _DECIDED = 200
 #: Tuned weights say nothing about how sharp the distribution is; the scale is chosen on the tuning verses.
 _SCALES = ("scale=5,20,50,100",)
 _RULES = [
-    Candidate("max-derivation", "hypergraph"),
-    Candidate("max-translation", "nbest", _SCALES),
-    Candidate("mbr", "nbest", _SCALES),
-    Candidate("lattice-mbr", "hypergraph", _SCALES),
-    Candidate("consensus", "hypergraph", _SCALES),
-    Candidate("variational", "hypergraph", _SCALES),
+    RuleCandidate("max-derivation", "hypergraph"),
+    RuleCandidate("max-translation", "nbest", _SCALES),
+    RuleCandidate("mbr", "nbest", _SCALES),
+    RuleCandidate("lattice-mbr", "hypergraph", _SCALES),
+    RuleCandidate("consensus", "hypergraph", _SCALES),
+    RuleCandidate("variational", "hypergraph", _SCALES),
 ]
 
 _PLAN = """\

@@ -39,8 +39,8 @@ from dragoman.core.nbest import NBest
 from dragoman.core.progress import ShareDone
 from dragoman.core.runtime import Runtime
 from dragoman.decision.blocks import (
-    Block,
     BlockDecisions,
+    EvidenceBlock,
     decide_by_metric,
     decide_by_utilities,
     join_blocks,
@@ -147,7 +147,7 @@ def register(app: typer.Typer) -> None:
             if weights_from is None:
                 pairs = _with_numbers(pairs, evidence or candidates)
             rule = replace(rule, weights_from=settled)
-            blocks = (Block.of(rule, *pair, evidence or candidates) for pair in pairs)
+            blocks = (EvidenceBlock.of(rule, *pair, evidence or candidates) for pair in pairs)
             if utility_matrix_in is not None:
                 gained, metric = decide_by_utilities(blocks, utility_matrix_in), "utility"
             else:

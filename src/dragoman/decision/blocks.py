@@ -108,7 +108,7 @@ def join_blocks(parts: Sequence[NBest]) -> NBest:
 
 
 @dataclass(frozen=True)
-class Block:
+class EvidenceBlock:
     """Candidates and evidence of some sentences, as they were read and as distinct strings."""
 
     lists: NBest
@@ -117,7 +117,7 @@ class Block:
     posterior: Posterior
 
     @classmethod
-    def of(cls, rule: Mbr, lists: NBest, others: NBest, path: Path) -> Block:
+    def of(cls, rule: Mbr, lists: NBest, others: NBest, path: Path) -> EvidenceBlock:
         """Return the block, with the distribution of the evidence, which was read from `path`."""
         try:
             posterior = rule.posterior(others)
@@ -131,19 +131,19 @@ class Block:
 class BlockDecisions:
     """The decisions on a block, with the gains of its hypotheses."""
 
-    block: Block
+    block: EvidenceBlock
     gains: NDArray[np.float64]
     matrix: NDArray[np.float32]
     chosen: Decisions
 
     @classmethod
-    def of(cls, block: Block, gains: NDArray[np.float64], matrix: NDArray[np.float32]) -> BlockDecisions:
+    def of(cls, block: EvidenceBlock, gains: NDArray[np.float64], matrix: NDArray[np.float32]) -> BlockDecisions:
         """Choose the hypotheses with the highest gains."""
         found = block.hypotheses
         return cls(block, gains, matrix, Decisions.of_best(found.vocab, found.strings, gains, found.sentences))
 
 
-def decide_by_utilities(blocks: Iterable[Block], path: Path) -> Iterator[BlockDecisions]:
+def decide_by_utilities(blocks: Iterable[EvidenceBlock], path: Path) -> Iterator[BlockDecisions]:
     """Decide by gains that another program computed."""
     for block in blocks:
         known = Utilities.read(path, block.lists, block.others)
@@ -151,14 +151,14 @@ def decide_by_utilities(blocks: Iterable[Block], path: Path) -> Iterator[BlockDe
 
 
 def decide_by_metric(
-    blocks: Iterable[Block],
+    blocks: Iterable[EvidenceBlock],
     metric: Metric,
     *,
     matrix: bool = False,
     runtime: Runtime = Runtime(),
 ) -> Iterator[BlockDecisions]:
     """Decide by the gains of a metric, computed by threads or workers."""
-    waiting = deque[Block]()
+    waiting = deque[EvidenceBlock]()
 
     def sides() -> Iterator[tuple[Posterior, Posterior]]:
         for block in blocks:

@@ -14,7 +14,7 @@ from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.decision.lattice import Choice, LatticeRule, NGramValues, candidates
+from dragoman.decision.lattice import LatticeRule, NGramValues, ScoredString, candidates
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
 from dragoman.forest.ngrams import expected_counts
 from dragoman.metrics.bleu import bleu_scores
@@ -46,12 +46,12 @@ class Consensus(LatticeRule):
         gains = self._gains(chosen.strings, chosen.sentences, counts, runtime)
         return Decisions.of_best(chosen.vocab, chosen.strings, gains, chosen.sentences)
 
-    def _of_hypergraph(self, graph: Hypergraph) -> Choice:
+    def _of_hypergraph(self, graph: Hypergraph) -> ScoredString:
         counts = NGramValues.of_hypergraph(expected_counts(graph, self.order))
         listed = candidates(graph, self.hypotheses)
         gains = self._gains(listed.strings, listed.bounds, counts, Runtime())
         best = int(gains.argmax())
-        return Choice(listed.strings[best], float(gains[best]))
+        return ScoredString(listed.strings[best], float(gains[best]))
 
     def _gains(
         self, strings: Ragged[np.int32], sentences: NDArray[np.int64], counts: NGramValues, runtime: Runtime

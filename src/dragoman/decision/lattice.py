@@ -28,7 +28,7 @@ from dragoman.forest.prune import prune_to_density
 _WINDOW = 64
 
 
-class Choice(NamedTuple):
+class ScoredString(NamedTuple):
     """The translation of one sentence and its value under the rule."""
 
     words: NDArray[np.int32]
@@ -65,7 +65,7 @@ class LatticeRule(PosteriorRule):
     def choose_pruned(
         self,
         graphs: Sequence[Hypergraph],
-        choose: Callable[[Hypergraph], Choice],
+        choose: Callable[[Hypergraph], ScoredString],
         *,
         runtime: Runtime = Runtime(),
     ) -> Decisions:
@@ -74,19 +74,19 @@ class LatticeRule(PosteriorRule):
 
 
 def choose_each(
-    graphs: Sequence[Hypergraph], choose: Callable[[Hypergraph], Choice], *, runtime: Runtime = Runtime()
+    graphs: Sequence[Hypergraph], choose: Callable[[Hypergraph], ScoredString], *, runtime: Runtime = Runtime()
 ) -> Decisions:
     """Apply a function to each hypergraph that has a derivation."""
 
-    def choice(graph: Hypergraph, _: Runtime) -> Choice:
+    def choice(graph: Hypergraph, _: Runtime) -> ScoredString:
         if max_inside(graph)[graph.root] == -np.inf:
-            return Choice(np.empty(0, np.int32), np.nan)
+            return ScoredString(np.empty(0, np.int32), np.nan)
         return choose(graph)
 
     if not graphs:
         raise UsageError("there are no hypergraphs")
     vocab, ids = common_vocab([graph.vocab for graph in graphs])
-    found: list[Choice] = []
+    found: list[ScoredString] = []
     with runtime.stage("deciding") as share:
         for one in runtime.here().map(choice, graphs, window=_WINDOW):
             found.append(one)
@@ -97,10 +97,10 @@ def choose_each(
     return Decisions(vocab, Ragged(np.concatenate(words), offsets), values)
 
 
-def best_string(graph: Hypergraph) -> Choice:
+def best_string(graph: Hypergraph) -> ScoredString:
     """Return the string of the best derivation, and its score."""
     best = best_derivation(graph)
-    return Choice(yields(graph, best.as_row()).values, best.score)
+    return ScoredString(yields(graph, best.as_row()).values, best.score)
 
 
 def candidates(graph: Hypergraph, count: int) -> Candidates:

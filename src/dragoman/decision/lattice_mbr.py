@@ -13,7 +13,7 @@ from dragoman.core.nbest import NBest
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.decision.lattice import Choice, LatticeRule, NGramValues, best_string, candidates
+from dragoman.decision.lattice import LatticeRule, NGramValues, ScoredString, best_string, candidates
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
 from dragoman.forest.ngrams import split_by_context, split_posteriors
 
@@ -47,7 +47,7 @@ class LatticeMbr(LatticeRule):
         assert not isinstance(evidence, NBest | Samples)
         return self.choose_pruned(evidence, self._of_hypergraph, runtime=runtime)
 
-    def _of_hypergraph(self, graph: Hypergraph) -> Choice:
+    def _of_hypergraph(self, graph: Hypergraph) -> ScoredString:
         split = split_by_context(graph, self.order)
         found = split_posteriors(split)
         values = self.theta[found.ngrams.lengths] * found.values
@@ -61,4 +61,4 @@ class LatticeMbr(LatticeRule):
         sums = NGramValues.of_hypergraph(replace(found, values=values)).sums(listed.strings, listed.bounds, self.order)
         totals = sums.sum(axis=1) + self.theta[0] * listed.strings.lengths
         best = int(totals.argmax())
-        return Choice(listed.strings[best], float(totals[best]))
+        return ScoredString(listed.strings[best], float(totals[best]))

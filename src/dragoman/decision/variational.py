@@ -17,7 +17,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.vocab import BOS, EOS
-from dragoman.decision.lattice import Choice, LatticeRule, NGramValues, candidates
+from dragoman.decision.lattice import LatticeRule, NGramValues, ScoredString, candidates
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
 from dragoman.forest.derivation import best_derivation, yields
 from dragoman.forest.ngrams import split_by_context, split_counts
@@ -81,7 +81,7 @@ class Variational(LatticeRule):
         values = self._values(log_model(counts), chosen.strings, chosen.sentences, scores, runtime)
         return Decisions.of_best(chosen.vocab, chosen.strings, values, chosen.sentences)
 
-    def _of_hypergraph(self, graph: Hypergraph) -> Choice:
+    def _of_hypergraph(self, graph: Hypergraph) -> ScoredString:
         split = split_by_context(bounded_graph(graph, self.order), self.order)
         model = log_model(NGramValues.of_hypergraph(split_counts(split)))
         if self.space == "lattice":
@@ -89,11 +89,11 @@ class Variational(LatticeRule):
             scores = split.edge_sums(logs) + self.derivation_weight * split.graph.scores
             best = best_derivation(replace(split.graph, scores=scores))
             words = yields(split.graph, best.as_row()).values
-            return Choice(words[self.order - 1 : -1], best.score)
+            return ScoredString(words[self.order - 1 : -1], best.score)
         listed = candidates(graph, self.hypotheses)
         values = self._values(model, listed.strings, listed.bounds, listed.scores, Runtime())
         chosen = int(values.argmax())
-        return Choice(listed.strings[chosen], float(values[chosen]))
+        return ScoredString(listed.strings[chosen], float(values[chosen]))
 
     def _values(
         self,

@@ -87,7 +87,7 @@ class SampleArguments(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class SampleRequest:
+class _Arguments:
     """Arguments of a sampler with their defaults; see `SampleArguments`."""
 
     seed: int = 1
@@ -156,9 +156,9 @@ class Sampler:
 
     def batches(self, lines: Iterable[str], **how: Unpack[SampleArguments]) -> Iterator[SampleBatch]:
         """Sample like `sample`, and return statistics of the chains too."""
-        return self._run(lines, replace(SampleRequest(runtime=self.translator.runtime), **how))
+        return self._run(lines, replace(_Arguments(runtime=self.translator.runtime), **how))
 
-    def _run(self, lines: Iterable[str], request: SampleRequest) -> Iterator[SampleBatch]:
+    def _run(self, lines: Iterable[str], request: _Arguments) -> Iterator[SampleBatch]:
         number, runtime = request.first, request.runtime
         functions = self._functions if request.features or request.trace else self._weighted_functions
         together = functions is not None and functions.see_documents and self._space_type.joins_documents

@@ -45,7 +45,7 @@ class ScoredBatch(Protocol):
         """Return the same batch under other weights."""
 
 
-class Spelling(ABC):
+class DerivationText(ABC):
     """Target words of some derivations, and their parts: source begin and end, target begin and end."""
 
     words: Ragged[np.int32]
@@ -139,7 +139,7 @@ class DerivationSpace(ABC, Generic[_Translator, _Batch, _Found]):
         """Return the best derivation that the search found of each sentence; empty where it found none."""
 
     @abstractmethod
-    def spell(self, sentences: NDArray[np.int64], derivations: Ragged[np.int32]) -> Spelling:
+    def spell(self, sentences: NDArray[np.int64], derivations: Ragged[np.int32]) -> DerivationText:
         """Spell derivations, each of its sentence of the batch."""
 
     @abstractmethod

@@ -161,7 +161,7 @@ UNTUNED = "untuned"
 
 
 @dataclass(frozen=True)
-class System:
+class ExperimentSystem:
     """A method, or the initial weights, with a decision rule."""
 
     method: Method | None
@@ -178,9 +178,9 @@ class System:
         return " / ".join(filter(None, (self.method_name, self.decision.name)))
 
 
-def systems_of(plan: Plan) -> list[System]:
+def systems_of(plan: Plan) -> list[ExperimentSystem]:
     """Return all systems of a plan: the untuned weights, then each method, with all decisions."""
-    return [System(method, decision) for method in (None, *plan.methods) for decision in plan.decisions]
+    return [ExperimentSystem(method, decision) for method in (None, *plan.methods) for decision in plan.decisions]
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +189,7 @@ class SystemStatistics:
 
     metric: Metric
     scorer: Scorer
-    systems: dict[System, NDArray[np.float64]]
+    systems: dict[ExperimentSystem, NDArray[np.float64]]
     references: int = 1
 
     @property
@@ -197,7 +197,7 @@ class SystemStatistics:
         """The metric's signature, for text in the model's words."""
         return full_signature(self.metric, self.references, prepared=True)
 
-    def scores(self, system: System) -> Vector:
+    def scores(self, system: ExperimentSystem) -> Vector:
         """Return the score of each run of a system."""
         return np.asarray(self.scorer.score(self.systems[system].sum(axis=1)))
 
@@ -246,11 +246,11 @@ class ExperimentTranslations:
             rows.append(scorer.score(np.array([part.sum(axis=0) for part in parts])))
         return pad_rows(rows)
 
-    def scales(self, system: System) -> list[ChosenScale]:
+    def scales(self, system: ExperimentSystem) -> list[ChosenScale]:
         """Return the scale chosen for each run of a system, if its decision has scales to choose from."""
         return [ChosenScale.read(f, system.decision) for f in self._folders(system)] if system.decision.scales else []
 
-    def _folders(self, system: System) -> list[Path]:
+    def _folders(self, system: ExperimentSystem) -> list[Path]:
         if system.method is None:
             return [self._experiment.untuned]
         return [run.folder for run in self._tuned.runs(system.method)]

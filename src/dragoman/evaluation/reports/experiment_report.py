@@ -13,8 +13,8 @@ from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.experiments.plan import Plan
 from dragoman.evaluation.experiments.plan_parts import PlannedDecision
 from dragoman.evaluation.experiments.results import (
+    ExperimentSystem,
     ExperimentTranslations,
-    System,
     SystemStatistics,
     TuningResults,
     Vector,
@@ -100,7 +100,7 @@ def summary(sheets: Sheets, tuned: TuningResults, translated: ExperimentTranslat
     return columns, rows
 
 
-def _changed(tuned: TuningResults, system: System) -> NDArray[np.bool_]:
+def _changed(tuned: TuningResults, system: ExperimentSystem) -> NDArray[np.bool_]:
     """Return which runs of a system found new weights; the untuned weights count as new."""
     return np.ones(1, bool) if system.method is None else ~tuned.unchanged(system.method)
 
@@ -162,7 +162,7 @@ def write_runs(sheets: Sheets, tuned: TuningResults, tests: Tests) -> None:
 
 
 def _runs(
-    plan: Plan, system: System, tuned: TuningResults, found: SystemStatistics
+    plan: Plan, system: ExperimentSystem, tuned: TuningResults, found: SystemStatistics
 ) -> list[tuple[object, float, object]]:
     scores = found.scores(system).tolist()
     if system.method is None:

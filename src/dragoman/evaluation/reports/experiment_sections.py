@@ -15,8 +15,8 @@ from dragoman.core.files import open_output
 from dragoman.core.runtime import Runtime
 from dragoman.evaluation.experiments.plan import Method, Plan
 from dragoman.evaluation.experiments.results import (
+    ExperimentSystem,
     ExperimentTranslations,
-    System,
     TuningResults,
     WeightVectors,
     systems_of,
@@ -55,7 +55,7 @@ class Sheets:
         """The columns that name a system."""
         return ["method", *(["decision"] if self.plan.has_decisions else [])]
 
-    def named(self, system: System) -> tuple[str, ...]:
+    def named(self, system: ExperimentSystem) -> tuple[str, ...]:
         """Return a system's values in these columns."""
         return (system.method_name, *([system.decision.name] if self.plan.has_decisions else []))
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dragoman.core.runtime import Runtime
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
 from dragoman.decision.settings import Decision, GridPoint, SampleSource, best_point, grid_rules, search_grid
-from dragoman.evaluation.experiments.results import System, SystemStatistics
+from dragoman.evaluation.experiments.results import ExperimentSystem, SystemStatistics
 from dragoman.evaluation.statistics.significance import (
     SIGNIFICANT,
     Correction,
@@ -164,7 +164,7 @@ class Group:
     """Systems to compare, with short names that are unique among them; `title` is empty for all systems."""
 
     title: str
-    names: dict[str, System]
+    names: dict[str, ExperimentSystem]
     #: Whether no group before has its pairs.
     new_pairs: bool = True
 
@@ -188,7 +188,7 @@ RAW = {"p bootstrap": "p_bootstrap", "p randomisation": "p_randomisation"}
 HOLM = {f"{column}, Holm": f"{key}_holm" for column, key in RAW.items()}
 
 
-def groups(systems: Sequence[System]) -> list[Group]:
+def groups(systems: Sequence[ExperimentSystem]) -> list[Group]:
     """Return groups: all systems if they are few, the decisions of each method, and the methods of each decision."""
     decisions = dict.fromkeys(system.decision for system in systems)
     methods = dict.fromkeys(system.method for system in systems)
@@ -251,7 +251,7 @@ _DENSITY = 50.0
 
 
 @dataclass(frozen=True)
-class Candidate:
+class RuleCandidate:
     """A rule by name, its evidence, and the options to try: `scale=1,2,5` for each that varies."""
 
     rule: str
@@ -271,7 +271,7 @@ class TextSet:
 class RuleResult:
     """A rule's best options on its grid, their score on the held-out sentences, and its translations of test sets."""
 
-    candidate: Candidate
+    candidate: RuleCandidate
     point: GridPoint
     translations: Mapping[str, list[str]]
     statistics: Mapping[str, NDArray[np.float64]]
@@ -295,7 +295,7 @@ class RuleComparison:
         self._nbest_size, self._draw, self._runtime = nbest_size, draw, runtime
         self._kept: dict[tuple[EvidenceKind, bool, str], list[Evidence]] = {}
 
-    def compare(self, candidates: Sequence[Candidate]) -> list[RuleResult]:
+    def compare(self, candidates: Sequence[RuleCandidate]) -> list[RuleResult]:
         """Choose options and translate, rule by rule."""
         found = []
         with self._runtime.stage("comparing decision rules") as share:
@@ -304,7 +304,7 @@ class RuleComparison:
                 share((i + 1) / len(candidates))
         return found
 
-    def _one(self, candidate: Candidate) -> RuleResult:
+    def _one(self, candidate: RuleCandidate) -> RuleResult:
         decision = Decision.of(candidate.rule, (), candidate.evidence, self._nbest_size)
         rules = grid_rules(type(decision.rule), (), candidate.grid)
         evidence = self._evidence(decision, "", self._held_out)

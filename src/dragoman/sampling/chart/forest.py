@@ -16,7 +16,7 @@ from dragoman import kernels
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
 from dragoman.sampling.forest import Forest
-from dragoman.sampling.space import Spelling
+from dragoman.sampling.space import DerivationText
 from dragoman.search.chart.batch import FIRST, GLUE, GOAL, NOTHING, ChartBatch, Found, Graphs
 from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
 
@@ -106,7 +106,7 @@ _EDGES = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class ChartSpelling(Spelling):
+class ChartText(DerivationText):
     """Target words of derivations, each also as a graph of its own; a part is a stretch that glue joined."""
 
     batch: ChartBatch
@@ -116,7 +116,7 @@ class ChartSpelling(Spelling):
     parts: Ragged[np.int32]
 
     @classmethod
-    def of(cls, batch: ChartBatch, sentences: NDArray[np.int64], derivations: Ragged[np.int32]) -> ChartSpelling:
+    def of(cls, batch: ChartBatch, sentences: NDArray[np.int64], derivations: Ragged[np.int32]) -> ChartText:
         """Spell derivations of a batch's `sentences`."""
         out = kernels.chart_derivations(batch.arrays, sentences, derivations.for_kernels())
         words = Ragged(out.pop("words"), out.pop("word_offsets"))

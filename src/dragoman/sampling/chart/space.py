@@ -20,7 +20,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
-from dragoman.sampling.chart.forest import ChartForest, ChartSpelling, best_derivations
+from dragoman.sampling.chart.forest import ChartForest, ChartText, best_derivations
 from dragoman.sampling.forest import log_partitions
 from dragoman.sampling.space import Arrays, DerivationSpace, Features
 from dragoman.search.chart.batch import ChartBatch, Found, check_scores
@@ -90,9 +90,9 @@ class ChartSpace(DerivationSpace[ChartTranslator, ChartBatch, Found]):
         assert self.found is not None
         return best_derivations(self.batch, self.found)
 
-    def spell(self, sentences: NDArray[np.int64], derivations: Ragged[np.int32]) -> ChartSpelling:
+    def spell(self, sentences: NDArray[np.int64], derivations: Ragged[np.int32]) -> ChartText:
         """Spell derivations, each of its sentence of the batch."""
-        return ChartSpelling.of(self.batch, sentences, derivations)
+        return ChartText.of(self.batch, sentences, derivations)
 
     def result(self, derivations: Ragged[np.int32], scores: NDArray[np.float64], runtime: Runtime) -> ChartResult:
         """Return what the search found, with these derivations in place of the best of each sentence."""

@@ -22,7 +22,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.sampling.forest import log_partitions
 from dragoman.sampling.phrase.lattices import Lattice, segmentation_components
-from dragoman.sampling.space import Arrays, DerivationSpace, Features, Spelling
+from dragoman.sampling.space import Arrays, DerivationSpace, DerivationText, Features
 from dragoman.search.limits import SearchLimits
 from dragoman.search.phrase.batch import Found, PhraseBatch, check_scores
 from dragoman.search.phrase.greedy import gloss
@@ -34,7 +34,7 @@ _PHRASES = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class PhraseSpelling(Spelling):
+class PhraseText(DerivationText):
     """Target words of derivations; a part is a phrase."""
 
     batch: PhraseBatch
@@ -44,7 +44,7 @@ class PhraseSpelling(Spelling):
     parts: Ragged[np.int32]
 
     @classmethod
-    def of(cls, batch: PhraseBatch, sentences: NDArray[np.int64], derivations: Ragged[np.int32]) -> PhraseSpelling:
+    def of(cls, batch: PhraseBatch, sentences: NDArray[np.int64], derivations: Ragged[np.int32]) -> PhraseText:
         """Spell derivations of a batch's `sentences`, given as options in target order."""
         options = batch.options
         placed = derivations.values + np.repeat(options.offsets[sentences], derivations.lengths)
@@ -146,9 +146,9 @@ class PhraseSpace(DerivationSpace[PhraseTranslator, PhraseBatch, Found]):
         assert self.found is not None
         return self.found.derivations
 
-    def spell(self, sentences: NDArray[np.int64], derivations: Ragged[np.int32]) -> PhraseSpelling:
+    def spell(self, sentences: NDArray[np.int64], derivations: Ragged[np.int32]) -> PhraseText:
         """Spell derivations, each of its sentence of the batch."""
-        return PhraseSpelling.of(self.batch, sentences, derivations)
+        return PhraseText.of(self.batch, sentences, derivations)
 
     def result(self, derivations: Ragged[np.int32], scores: NDArray[np.float64], runtime: Runtime) -> PhraseResult:
         """Return what the search found, with these derivations in place of the best of each sentence."""

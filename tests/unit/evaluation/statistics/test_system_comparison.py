@@ -10,7 +10,7 @@ from dragoman.decision.mbr import Mbr
 from dragoman.decision.settings import Decision
 from dragoman.evaluation.experiments.plan import Method
 from dragoman.evaluation.experiments.plan_parts import AS_DECODED, PlannedDecision
-from dragoman.evaluation.experiments.results import System, SystemStatistics
+from dragoman.evaluation.experiments.results import ExperimentSystem, SystemStatistics
 from dragoman.evaluation.statistics.comparison import compare_groups, groups
 from dragoman.evaluation.statistics.significance import holm
 from dragoman.metrics.combined import parse_metric
@@ -20,7 +20,7 @@ from dragoman.tuning.methods.mert import Mert
 def systems_of(methods, decisions):
     tuned = [Method(f"m{i}", Mert()) for i in range(methods)]
     rules = [PlannedDecision(f"d{i}", Decision(Mbr(scale=1.0 + i), "nbest")) for i in range(decisions)]
-    return [System(method, rule) for method in (None, *tuned) for rule in rules or [AS_DECODED]]
+    return [ExperimentSystem(method, rule) for method in (None, *tuned) for rule in rules or [AS_DECODED]]
 
 
 def pairs_of(found):

@@ -11,7 +11,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.forest.derivation import yields
 from dragoman.forest.kbest import kbest
 from dragoman.sampling import forest, sampler
-from dragoman.sampling.chart.forest import ChartSpelling
+from dragoman.sampling.chart.forest import ChartText
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits
@@ -81,7 +81,7 @@ def test_derivations_are_spelled_as_their_edges_say(seed):
     if not case.scores:
         return
     best = case.forest.best(1000)
-    spelled = ChartSpelling.of(case.batch, np.zeros(len(best), np.int64), best.derivations)
+    spelled = ChartText.of(case.batch, np.zeros(len(best), np.int64), best.derivations)
     words = yields(case.forest.graph, kbest(case.forest.graph, 1000).derivations)
     assert [row.tolist() for row in spelled.words] == [row.tolist() for row in words]
     names = case.model.feature_names

@@ -13,7 +13,7 @@ from dragoman.core.weights import Weights
 from dragoman.features import FEATURES
 from dragoman.features.lexical_consistency import LexicalConsistency
 from dragoman.sampling.annealing import anneal
-from dragoman.sampling.chart.forest import ChartSpelling
+from dragoman.sampling.chart.forest import ChartText
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.sampler import Sampler
@@ -100,7 +100,7 @@ def test_the_gloss_is_the_best_without_a_look_at_context():
         assert len(row) == len(best)
         if len(row):
             rows = Ragged.of([row, best], np.int32)
-            scores = ChartSpelling.of(space.batch, np.zeros(2, np.int64), rows).graphs.scores
+            scores = ChartText.of(space.batch, np.zeros(2, np.int64), rows).graphs.scores
             half = len(scores) // 2
             assert scores[:half].sum() == pytest.approx(scores[half:].sum(), abs=1e-9)
 

@@ -20,7 +20,13 @@ from dragoman.sampling.schedule import checked_seed
 from dragoman.tuning.methods.method import Checkpoint, Learner, Lesson, State, saved_numbers
 from dragoman.tuning.methods.samplerank.chains import Plan, RankRequest, RankResult, check_steps
 from dragoman.tuning.methods.samplerank.jumps import JumpSteps
-from dragoman.tuning.methods.samplerank.neighbours import LocalSteps, PoolSteps, changed, check_jumps, merge_results
+from dragoman.tuning.methods.samplerank.neighbours import (
+    LocalSteps,
+    PoolSteps,
+    check_jumps,
+    merge_results,
+    with_trained_weights,
+)
 
 #: The settings of the paper, completed from its authors' program: gains are points of BLEU. Weights are evaluated after
 #: every 50,000 samples of each chain; there are enough epochs for 500,000.
@@ -147,7 +153,7 @@ class SampleRank(JumpSteps, Learner):
             plan = course.plan(now.epoch)
             stop = course.next_stop(plan, now)
             if jump is not None and now.wave == 0:
-                jump.grow(changed(start, jump, now.weights[0]), now.epoch, runtime=runtime)
+                jump.grow(with_trained_weights(start, jump, now.weights[0]), now.epoch, runtime=runtime)
                 now = now.widened(int(jump.learnt.sum()))
             weights = np.tile(start.vector(space.names), (course.chains, 1))
             weights[:, space.learnt] = now.weights
@@ -166,7 +172,7 @@ class SampleRank(JumpSteps, Learner):
             why = f"{self.epochs} epochs" if now.epoch == self.epochs else None
             arrays = now.arrays() | (jump.pools.arrays() if jump is not None else {})
             report = _report(unseen) | {"samples": float(now.collected[0]) / course.chains}
-            yield Checkpoint(changed(start, space, now.reported(reported)), arrays, report, why)
+            yield Checkpoint(with_trained_weights(start, space, now.reported(reported)), arrays, report, why)
             unseen.clear()
 
 

@@ -43,7 +43,7 @@ class NamedFeatures(Protocol):
         """Marks of the trained features."""
 
 
-def changed(start: Weights, features: NamedFeatures, values: NDArray[np.float64]) -> Weights:
+def with_trained_weights(start: Weights, features: NamedFeatures, values: NDArray[np.float64]) -> Weights:
     """Return the weights with new values of the trained ones; new features of weight 0 are left out."""
     names = (features.names[i] for i in np.flatnonzero(features.learnt).tolist())
     pairs = zip(names, values.tolist(), strict=True)
