@@ -131,8 +131,10 @@ def run_chains(
         starts = Ragged(np.empty(0, np.int32), np.zeros(count + 1, np.int64))
     if len(starts) != count:
         raise ValueError(f"{len(starts)} derivations to start from for {count} sentences")
-    functions = space.functions
-    features = [] if functions is None else _kernel_features(space, functions)
+    functions, features = space.functions, list[kernels.GlobalFeature]()
+    if functions is not None:
+        refuse_document_features(type(space), functions)
+        features = functions.for_kernels(space.source, space.vocab, space.kernel_words)
     try:
         out = space.run_kernel(features, starts.for_kernels(), settings.for_kernels(rates), runtime.threads)
     except kernels.FunctionError as error:
@@ -188,11 +190,6 @@ def _checked_rates(space: AnySpace, settings: ChainSettings) -> tuple[float, ...
         if not (np.isfinite(value) and value > 0):
             raise UsageError(f"the temperature is {value}; expected a finite number above 0")
     return rates
-
-
-def _kernel_features(space: AnySpace, functions: GlobalFunctions) -> list[kernels.GlobalFeature]:
-    refuse_document_features(type(space), functions)
-    return functions.for_kernels(space.source, space.vocab, space.kernel_words)
 
 
 def refuse_document_features(space: type[AnySpace], functions: GlobalFunctions | None) -> None:

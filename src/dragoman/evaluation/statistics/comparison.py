@@ -206,7 +206,7 @@ def groups(systems: Sequence[ExperimentSystem]) -> list[Group]:
 
 
 def compare_groups(
-    found: Sequence[Group], measured: SystemStatistics, correction: Correction = "none"
+    found: Sequence[Group], statistics: SystemStatistics, correction: Correction = "none"
 ) -> GroupComparison:
     """Compare the systems of all groups on one test set; a pair in several groups counts once."""
     tests = sum(group.pairs for group in found if group.new_pairs)
@@ -215,12 +215,13 @@ def compare_groups(
     orders: dict[str, str] = {}
     pairs: list[dict[str, Any]] = []
     for group in found:
-        names, systems = list(group.names), [measured.systems[system] for system in group.names.values()]
+        names, systems = list(group.names), [statistics.systems[system] for system in group.names.values()]
         how = Resampling(resamples=draws, samples=0, trials=draws if group.new_pairs else 0)
-        compared = compare_systems(measured.metric, measured.scorer, names, systems, how)
+        compared = compare_systems(statistics.metric, statistics.scorer, names, systems, how)
         orders[group.title] = compared["order"]
         if group.new_pairs:
-            pairs += [_with_whole_names(group, pair) for pair in compared["pairs"]]
+            whole = {short: system.name for short, system in group.names.items()}
+            pairs += [_renamed(pair, whole) for pair in compared["pairs"]]
     if correction == "holm":
         pairs = with_holm(pairs)
         orders = {group.title: _corrected_order(group, pairs) for group in found}
@@ -228,15 +229,15 @@ def compare_groups(
     return GroupComparison(orders, [_row(pair, columns) for pair in pairs])
 
 
-def _with_whole_names(group: Group, pair: dict[str, Any]) -> dict[str, Any]:
-    return {**pair, **{side: group.names[pair[side]].name for side in ("better", "worse")}}
+def _renamed(pair: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {**pair, "better": names[pair["better"]], "worse": names[pair["worse"]]}
 
 
 def _corrected_order(group: Group, pairs: Sequence[dict[str, Any]]) -> str:
     """Return the order of a group by the corrected p-values of its pairs, from any group."""
     short = {system.name: name for name, system in group.names.items()}
     ours = [pair for pair in pairs if pair["better"] in short and pair["worse"] in short]
-    return corrected_order([{**pair, **{side: short[pair[side]] for side in ("better", "worse")}} for pair in ours])
+    return corrected_order([_renamed(pair, short) for pair in ours])
 
 
 def _row(pair: dict[str, Any], columns: dict[str, str]) -> dict[str, str]:
@@ -278,7 +279,7 @@ class RuleResult:
 
 
 class RuleComparison:
-    """GroupComparison of rules for one translator; rules share equal evidence."""
+    """Comparison of rules for one translator; rules share equal evidence."""
 
     def __init__(
         self,
@@ -293,7 +294,7 @@ class RuleComparison:
     ):
         self._translator, self._metric, self._held_out, self._tests = translator, metric, held_out, tests
         self._nbest_size, self._draw, self._runtime = nbest_size, draw, runtime
-        self._kept: dict[tuple[EvidenceKind, bool, str], list[Evidence]] = {}
+        self._cache: dict[tuple[EvidenceKind, bool, str], list[Evidence]] = {}
 
     def compare(self, candidates: Sequence[RuleCandidate]) -> list[RuleResult]:
         """Choose options and translate, rule by rule."""
@@ -329,8 +330,8 @@ class RuleComparison:
 
     def _evidence(self, decision: Decision, name: str, texts: TextSet) -> list[Evidence]:
         key = (decision.evidence, decision.rule.distinct_lists, name)
-        if key not in self._kept:
+        if key not in self._cache:
             density = _DENSITY if decision.evidence == "hypergraph" else 0.0
             parts = decision.gather(self._translator, texts.lines, density=density, draw=self._draw)
-            self._kept[key] = list(parts)
-        return self._kept[key]
+            self._cache[key] = list(parts)
+        return self._cache[key]
