@@ -122,8 +122,8 @@ class Sampler:
         chosen = [*(feature for feature in ours if feature.name not in names), *global_features]
         self._functions = GlobalFunctions(chosen, weights) if chosen else None
         # Features of weight 0 change nothing, and are skipped if nobody asks for their values.
-        felt = [feature for feature in chosen if weights.get(feature.name) != 0]
-        self._weighted_functions = GlobalFunctions(felt, weights) if felt else None
+        weighted = [feature for feature in chosen if weights.get(feature.name) != 0]
+        self._weighted_functions = GlobalFunctions(weighted, weights) if weighted else None
         self._space_type = space_for(translator.model.kind)
         refuse_document_features(self._space_type, self._weighted_functions)
 
@@ -144,7 +144,7 @@ class Sampler:
         """Return a sampler for a translator's model.
 
         With `proposal_weights`, steps are drawn from the same model under other weights (say, a small language model in
-        place of a large one) and accepted so that the distribution stays that of the translator's weights (8.2.1 of
+        place of a large one) and accepted so that samples still follow the translator's weights (8.2.1 of
         Arun's thesis). The model's global features take part, and so do `global_features`; the translator's weights
         have a weight for each, by name.
         """

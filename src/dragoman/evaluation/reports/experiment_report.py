@@ -236,7 +236,7 @@ def add_significance(sheets: Sheets, tests: Tests) -> dict[str, str]:
 class ExperimentReport:
     """The report of an experiment: `report.html` and CSV files in its folder.
 
-    `summary` is the first table, `signatures` are those of its metrics, `orders` is the order of systems on each test
+    `summary` is the first table, `signatures` are its metrics', `orders` is the order of systems on each test
     set.
     """
 

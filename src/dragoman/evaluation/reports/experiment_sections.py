@@ -119,7 +119,7 @@ def add_numbers(sheets: Sheets, tuned: TuningResults) -> None:
 
 
 def add_mixtures(sheets: Sheets, tuned: TuningResults) -> None:
-    """Add a figure for each method that tunes interpolation weights, and a file of those of all runs, if any."""
+    """Add a figure for each method that tunes interpolation weights, and a file with the weights of all runs."""
     rows: Rows = []
     for method in sheets.plan.methods:
         for seed, run in zip(sheets.plan.seeds, tuned.runs(method), strict=True):

@@ -1,7 +1,7 @@
 """Derivations of hierarchical models as a space for chains.
 
 Arun's thesis (2011), 8.2.3: derivations are drawn from the forest without language models (Blunsom & Osborne, 2008) and
-accepted by Metropolis and Hastings, so that the distribution is that of the model with its language models. Beside
+accepted by Metropolis and Hastings, so that samples follow the model with its language models. Beside
 whole derivations, as there, subtrees, rules and stretches of glue are resampled. The moves, and why the chains have
 the right distribution, are in `kernels/sampling/chart/chain.hpp`.
 """

@@ -153,7 +153,7 @@ def sample_entropy(counts: NDArray[np.integer]) -> float:
 def cross_entropy(counts: NDArray[np.integer], log_probabilities: NDArray[np.float64]) -> float:
     """Return the mean of -ln p(x) over samples, an unbiased estimate of the entropy of p.
 
-    The sampler divergence is this less the entropy of the samples.
+    The sampler divergence is this minus the entropy of the samples.
     """
     seen = counts > 0
     return float(-(_shares(counts[seen]) * log_probabilities[: len(counts)][seen]).sum())
