@@ -226,7 +226,7 @@ def test_reports_say_only_what_was_done(dragoman, plan, done, tmp_path):
     assert result.code == 0, result.err
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "Do the weights need rescaling?" in page
-    assert "drawn anew" not in page
+    assert "drawn separately" not in page
     assert page.count("<td>1 (1 with start weights)</td>") == 3
     assert "no result of tuning" in page
     cells = re.findall(r"<td[^>]*>(.*?)</td>", whole + page)
