@@ -193,7 +193,7 @@ def _experiment_end(plan, folder):
     experiment.run(runtime=Runtime(workers=Here()))
     translated, tuned = ExperimentTranslations(experiment), TuningResults(experiment)
     test, looked_at = experiment.plan.tests[0], WeightVectors(experiment.plan)
-    measured = translated.measured(test, "bleu")
+    measured = translated.statistics(test, "bleu")
     found = {system.name: measured.scores(system).tolist() for system in measured.systems}
     for method in experiment.plan.methods:
         run = tuned.best_run(method)
