@@ -16,7 +16,8 @@ import numpy as np
 
 from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
-from dragoman.sampling.chart.chains import MOVES, gloss, run_chains
+from dragoman.sampling.chains import ChainSettings, run_chains
+from dragoman.sampling.chart.space import ChartSpace
 from dragoman.sampling.diagnostics.convergence import effective_sample_size, rank_normalised, split_r_hat
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose
 from dragoman.sampling.diagnostics.results import summarise
@@ -32,12 +33,14 @@ NO_BURN_IN = np.empty(0)
 
 def speed(translator: ChartTranslator, line: str, scans: int, runs: int) -> None:
     """Time scans of one sentence."""
-    batch = translator.batch([line])
-    starts = gloss(batch)
+    space = ChartSpace.of(translator, [line])
+    batch, starts = space.batch, space.gloss(Runtime())
     rules, matches = len(batch.rules), len(batch.rules.matches)
     print(f"\n{scans:,} scans of a sentence of {len(line.split())} words, {rules:,} rules at {matches:,} places\n")
-    print(f"| | s | processor, s | {' | '.join(f'{move} changes a scan' for move in MOVES[:-1])} | distinct |")
-    print(f"|---|---|---|{'---|' * (len(MOVES) - 1)}---|")
+    print(
+        f"| | s | processor, s | {' | '.join(f'{move} changes a scan' for move in ChartSpace.moves[:-1])} | distinct |"
+    )
+    print(f"|---|---|---|{'---|' * (len(ChartSpace.moves) - 1)}---|")
     whole, alone = Schedule(), Schedule(rule=0, glue=0, jump_every=0)
     rows = [
         ("all moves, T = 1", whole, 1.0, 1, 1),
@@ -53,18 +56,20 @@ def speed(translator: ChartTranslator, line: str, scans: int, runs: int) -> None
         clock, processor, visited = best_of(
             runs,
             lambda schedule=schedule, temperature=temperature, chains=chains, threads=threads: run_chains(
-                batch,
-                schedule,
-                seed=1,
-                samples=scans,
-                chains=chains,
-                burn_in=NO_BURN_IN,
-                temperature=temperature,
+                space,
+                ChainSettings(
+                    schedule=schedule,
+                    seed=1,
+                    samples=scans,
+                    burn_in=NO_BURN_IN,
+                    chains=chains,
+                    temperature=temperature,
+                ),
                 starts=starts,
                 runtime=Runtime(threads=threads),
             ),
         )
-        changes = visited.changed.sum(axis=(0, 1))[:-1] / scans / chains
+        changes = visited.accepted.sum(axis=(0, 1))[:-1] / scans / chains
         print(
             f"| {name} | {clock:.2f} | {processor:.2f} | {' | '.join(f'{change:.1f}' for change in changes)} "
             f"| {len(visited.scores):,} |",
@@ -76,11 +81,11 @@ def acceptance(translator: ChartTranslator, lines: list[str], samples: int) -> N
     """Tell how often moves change something, and how well chains mix, on sentences of all lengths."""
     words = np.array([len(line.split()) for line in lines])
     print(f"\n{len(lines)} sentences of {words.min()} to {words.max()} words, 2 chains of {samples:,} samples\n")
-    print(f"| T | {' | '.join(MOVES)} | effective samples, mean | worst | R-hat, median | largest |")
-    print(f"|---|{'---|' * len(MOVES)}---|---|---|---|")
+    print(f"| T | {' | '.join(ChartSpace.moves)} | effective samples, mean | worst | R-hat, median | largest |")
+    print(f"|---|{'---|' * len(ChartSpace.moves)}---|---|---|---|")
     for temperature in (1.0, 0.3, 0.2, 0.1):
         sampler = Sampler.of(translator, Sampling(samples=samples, temperature=temperature))
-        tried, accepted = np.zeros(len(MOVES)), np.zeros(len(MOVES))
+        tried, accepted = np.zeros(len(ChartSpace.moves)), np.zeros(len(ChartSpace.moves))
         shares, r_hats = [], []
         for part in sampler.batches(lines, features=False, trace=True):
             tried += part.tried.sum(axis=(0, 1))

@@ -29,7 +29,7 @@ from dragoman.decision.mbr import Mbr
 from dragoman.decision.rule import Evidence, Rule
 from dragoman.decision.settings import Decision
 from dragoman.decision.variational import Variational
-from dragoman.evaluation.statistics.comparison import Candidate, RuleComparison, TextSet
+from dragoman.evaluation.statistics.comparison import RuleCandidate, RuleComparison, TextSet
 from dragoman.forest.derivation import derivation_scores, sample, yields
 from dragoman.forest.kbest import nbest
 from dragoman.metrics.bleu import Bleu
@@ -46,17 +46,17 @@ SCALES = "scale=2,5,10,20,50"
 #: The scale at which samples are drawn.
 SAMPLED = 20.0
 ROWS = [
-    Candidate("max-derivation", "hypergraph"),
-    Candidate("max-translation", "nbest", (SCALES,)),
-    Candidate("max-translation", "samples"),
-    Candidate("mbr", "nbest", (SCALES,)),
-    Candidate("mbr", "samples"),
-    Candidate("lattice-mbr", "hypergraph", (SCALES, "p=0.6,0.8", "r=0.6,0.8")),
-    Candidate("consensus", "nbest", (SCALES,)),
-    Candidate("consensus", "hypergraph", (SCALES,)),
-    Candidate("consensus", "samples"),
-    Candidate("variational", "nbest", (SCALES,)),
-    Candidate("variational", "hypergraph", (SCALES,)),
+    RuleCandidate("max-derivation", "hypergraph"),
+    RuleCandidate("max-translation", "nbest", (SCALES,)),
+    RuleCandidate("max-translation", "samples"),
+    RuleCandidate("mbr", "nbest", (SCALES,)),
+    RuleCandidate("mbr", "samples"),
+    RuleCandidate("lattice-mbr", "hypergraph", (SCALES, "p=0.6,0.8", "r=0.6,0.8")),
+    RuleCandidate("consensus", "nbest", (SCALES,)),
+    RuleCandidate("consensus", "hypergraph", (SCALES,)),
+    RuleCandidate("consensus", "samples"),
+    RuleCandidate("variational", "nbest", (SCALES,)),
+    RuleCandidate("variational", "hypergraph", (SCALES,)),
 ]
 
 
@@ -128,8 +128,8 @@ def quality(model: Model, runs: Sequence[Weights], data: Path, held_out: int, ru
         return TextSet(sides[0], metric.scorer([Corpus.from_lines(sides[1])]))
 
     val, tests = text_set("val", held_out), {name: text_set(name) for name in TESTS}
-    chosen: dict[Candidate, list[str]] = {}
-    scores: dict[Candidate, list[list[float]]] = {}
+    chosen: dict[RuleCandidate, list[str]] = {}
+    scores: dict[RuleCandidate, list[list[float]]] = {}
     for number, weights in enumerate(runs):
         # The same size for all, so that scales of several runs can be compared.
         size = sum(abs(value) for name, value in weights.items() if name != "unknown_word")

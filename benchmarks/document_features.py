@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import gzip
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,9 @@ from dragoman.features import DocumentFeature, GlobalFeature
 from dragoman.features.bracket_balance import BracketBalance
 from dragoman.features.lexical_consistency import LexicalConsistency
 from dragoman.model.bundle import Model
+from dragoman.sampling.chains import ChainResult, ChainSettings, run_chains
 from dragoman.sampling.global_features import GlobalFunctions
-from dragoman.sampling.phrase.chains import Visited, run_chains
+from dragoman.sampling.phrase.space import PhraseSpace
 from dragoman.sampling.schedule import Schedule
 from dragoman.search.phrase.translator import PhraseTranslator
 from timing import best_of
@@ -41,25 +43,14 @@ def timed(
     weight: float,
     scans: int,
     runs: int,
-) -> tuple[float, Visited]:
+) -> tuple[float, ChainResult]:
     """Least processor seconds of the scans of one document."""
-    batch = translator.batch(lines)
     functions = GlobalFunctions(features, Weights({feature.name: weight for feature in features})) if features else None
-    timed = best_of(
-        runs,
-        lambda: run_chains(
-            batch,
-            Schedule(jump_every=0),
-            reordering_limit=translator.reordering_limit,
-            seed=1,
-            samples=scans,
-            burn_in=np.empty(0),
-            temperature=0.2,
-            trace=True,
-            functions=functions,
-            documents=np.array([0, len(lines)]),
-        ),
+    space = replace(PhraseSpace.of(translator, lines), functions=functions, documents=np.array([0, len(lines)]))
+    settings = ChainSettings(
+        schedule=Schedule(jump_every=0), seed=1, samples=scans, burn_in=np.empty(0), temperature=0.2, trace=True
     )
+    timed = best_of(runs, lambda: run_chains(space, settings))
     return timed.processor, timed.result
 
 

@@ -19,7 +19,8 @@ from dragoman.core.runtime import Runtime
 from dragoman.formats.arpa import read_arpa
 from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
-from dragoman.sampling.phrase.chains import Visited, run_chains
+from dragoman.sampling.chains import ChainResult, ChainSettings, run_chains
+from dragoman.sampling.phrase.space import PhraseSpace
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling, Schedule
 from dragoman.search.limits import SpaceLimits
@@ -62,23 +63,12 @@ def timed(
     chains: int,
     runtime: Runtime,
     runs: int,
-) -> Timed[Visited]:
-    starts = gloss(batch)
-    return best_of(
-        runs,
-        lambda: run_chains(
-            batch,
-            schedule,
-            reordering_limit=limit,
-            seed=1,
-            samples=samples,
-            chains=chains,
-            burn_in=NO_BURN_IN,
-            temperature=temperature,
-            starts=starts,
-            runtime=runtime,
-        ),
+) -> Timed[ChainResult]:
+    space, starts = PhraseSpace(batch=batch, reordering_limit=limit), gloss(batch)
+    settings = ChainSettings(
+        schedule=schedule, seed=1, samples=samples, burn_in=NO_BURN_IN, chains=chains, temperature=temperature
     )
+    return best_of(runs, lambda: run_chains(space, settings, starts=starts, runtime=runtime))
 
 
 def main() -> None:
@@ -123,7 +113,7 @@ def main() -> None:
                 runtime=Runtime(threads=threads),
                 runs=arguments.runs,
             )
-            changes = visited.changes.sum() / (arguments.scans * chains)
+            changes = visited.accepted[..., :-1].sum() / (arguments.scans * chains)
             print(
                 f"| {order} | {options_a_phrase(batch):.2f} | {name} | {seconds:.2f} | {used:.2f} | {changes:.1f} "
                 f"| {len(visited.scores):,} |",

@@ -22,8 +22,8 @@ from dragoman.sampling.schedule import Schedule
 PROJECT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(PROJECT / "tests"))
 
-from oracles.phrase_case import Case  # noqa: E402
-from oracles.phrase_chains import counts_of, other_weights, random_schedule, run, stationary_p_value  # noqa: E402
+from oracles.chains import counts_of, other_weights, run_case, stationary_p_value  # noqa: E402
+from oracles.phrase_case import Case, random_schedule  # noqa: E402
 from oracles.sampler import p_value, probabilities  # noqa: E402
 
 
@@ -39,7 +39,7 @@ def thinned(case: Case, seed: int, samples: int, thin: int) -> float | None:
     schedule = Schedule(jump_every=1, forward_share=0.5, scan="random" if seed % 2 else "systematic")
     settings = {"samples": samples // 4, "chains": 4, "thin": thin, "burn_in": np.full(100, 3.0)}
     settings["runtime"] = Runtime(threads=2)
-    visited = run(case, schedule, temperature=temperature, seed=seed, **settings)
+    visited = run_case(case, schedule, temperature=temperature, seed=seed, **settings)
     rows = list(case.scores)
     expected = probabilities(np.array([case.scores[row] for row in rows]), temperature)
     return p_value(counts_of(visited, rows), expected * (samples // 4 * 4))

@@ -14,7 +14,7 @@ from dragoman import mbr, train
 from dragoman.core.progress import LineProgress, Remembered
 from dragoman.core.work import cluster as clusters
 from dragoman.core.work.cluster import ClusterWorkers
-from dragoman.decision import gains as spread_gains
+from dragoman.decision import gains as sharded_gains
 from dragoman.formats.nbest import chunks
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs_threads]
@@ -169,7 +169,7 @@ def test_experiments_are_those_of_processes(dragoman, model, text, address, tmp_
 )
 def test_minimum_bayes_risk_is_that_of_threads(dragoman, address, tmp_path, monkeypatch, options):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(spread_gains, "_PAIRS_PER_SHARD", 60)
+    monkeypatch.setattr(sharded_gains, "_PAIRS_PER_SHARD", 60)
     monkeypatch.setattr(chunks, "BLOCK_BYTES", 500)
     rng = np.random.default_rng(7)
     for name in ("candidates", "evidence"):

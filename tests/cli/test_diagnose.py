@@ -75,7 +75,7 @@ def test_a_sentence_that_is_too_large_goes_without_exact_numbers(dragoman, model
         (
             ["--merge-split", 0, "--reorder", 0, "--retranslate", 0, "--jump-every", 0],
             2,
-            "the chain has no operator and no jumps",
+            "the chain has no moves and no jumps",
         ),
     ],
 )

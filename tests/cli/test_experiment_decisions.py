@@ -216,7 +216,7 @@ def test_a_bad_decision_is_refused_before_anything_is_done(dragoman, plan, tmp_p
 
 def test_reports_say_only_what_was_done(dragoman, plan, done, tmp_path):
     whole = (done[0] / "report.html").read_text(encoding="utf-8")
-    assert "Samples were drawn anew for each scale." in whole
+    assert "Samples were drawn separately for each scale." in whole
     text = plan.read_text(encoding="utf-8")
     begin, end = text.index('[[decision]]\nname = "MBR, sampled"'), text.index('[[decision]]\nname = "MBR"\n')
     without = text[:begin] + text[end:]
@@ -228,7 +228,7 @@ def test_reports_say_only_what_was_done(dragoman, plan, done, tmp_path):
     assert result.code == 0, result.err
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "Do the weights need rescaling?" in page
-    assert "drawn anew" not in page
+    assert "drawn separately" not in page
     assert page.count("<td>1 (1 with start weights)</td>") == 3
     assert "no result of tuning" in page
     cells = re.findall(r"<td[^>]*>(.*?)</td>", whole + page)

@@ -79,8 +79,8 @@ def test_learners_stand_beside_others(dragoman, plan, tmp_path):
     report = (out / "report.html").read_text(encoding="utf-8")
     assert "temperature" in report
     assert "risk / MBR" in report
-    assert report.count("what it hopes for and fears</h2>") == 1
-    assert "mira-online: what it hopes for and fears" in report
+    assert report.count("hope and fear</h2>") == 1
+    assert "mira-online: hope and fear" in report
     assert "µ = ∞" in report
     look = json.loads((out / "runs" / "mira-online" / "3" / "last_look.json").read_text(encoding="utf-8"))
     lines = (tmp_path / "dev.s").read_text(encoding="utf-8").splitlines()

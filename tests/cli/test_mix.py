@@ -167,7 +167,7 @@ def test_an_experiment_trains_systems_compares_models_and_reports_shares(dragoma
     assert result.code == 0, result.err
     assert sorted(path.name for path in (out / "models").iterdir()) == ["files.json", "log-linear", "pro-mix"]
     page = (out / "report.html").read_text(encoding="utf-8")
-    for part in ("pro-mix: shares of mixed tables", "mix.tm.fwd.web", "phrases.tm.web", "corpus web"):
+    for part in ("pro-mix: interpolation weights", "mix.tm.fwd.web", "phrases.tm.web", "corpus web"):
         assert part in page
     first = csv_rows(out / "mixtures.csv")[0]
     assert (first["method"], first["seed"], first["iteration"], first["name"]) == ("pro-mix", "1", "1", "mix.tm.bwd.in")

@@ -77,7 +77,7 @@ def test_every_flag_does_something(dragoman, model, source, tmp_path):
         (
             ["--jump-every", "0", "--merge-split", "0", "--reorder", "0", "--retranslate", "0"],
             2,
-            "the chain has no operator and no jumps",
+            "the chain has no moves and no jumps",
         ),
     ],
 )

@@ -157,7 +157,7 @@ def test_experiments_take_trees(dragoman, syntactic):
     ):
         plan.write_text(PLAN.replace(line, ""), encoding="utf-8")
         done = dragoman("experiment", plan, "--out", syntactic / "out", "--threads", 1)
-        assert f'has no trees for {text}, and the model looks at them; expected trees = "FILE"' in done.error
+        assert f'has no trees for {text}, and the model needs them; expected trees = "FILE"' in done.error
     plan.write_text(PLAN, encoding="utf-8")
     done = dragoman("experiment", plan, "--out", syntactic / "out", "--threads", 1)
     assert done.code == 0, done.err

@@ -15,8 +15,10 @@ from dragoman.forest.inside_outside import log_partition
 from dragoman.forest.kbest import kbest
 from dragoman.model.bundle import Model
 from dragoman.model.parts import KINDS
-from dragoman.sampling.sampler import Sampler, annealed
+from dragoman.sampling.annealing import anneal
+from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Annealing, Sampling
+from dragoman.sampling.space import space_for
 from dragoman.search.limits import SearchLimits
 from dragoman.search.pieces import cut
 from dragoman.search.translation import SearchResult
@@ -56,8 +58,8 @@ def test_a_model_says_which_search_it_is_for(model):
     assert type(translator).__module__.startswith(f"dragoman.search.{model.kind}.")
 
 
-def test_a_model_says_which_sampler_it_is_for(model):
-    assert type(Sampler.of(Translator.of(model))).__module__.startswith(f"dragoman.sampling.{model.kind}.")
+def test_a_model_says_which_space_its_chains_move_in(model):
+    assert space_for(model.kind).__module__.startswith(f"dragoman.sampling.{model.kind}.")
 
 
 def test_translations_are_one_a_line_whatever_the_threads(model, lines):
@@ -206,7 +208,7 @@ def test_global_features_are_taken_by_samplers(model, lines):
     translator = Translator.of(model, model.weights.updated({"length_ratio": 0.5}))
     (samples,) = Sampler.of(translator, Sampling(samples=5, burn_in=1)).sample(lines[:3])
     assert "length_ratio" in samples.features.names
-    parts = annealed(translator, lines, Annealing(scans=5))
+    parts = anneal(translator, lines, Annealing(scans=5))
     assert any("length_ratio" in found.features for part in parts for found in part.translations(features=True))
 
 
@@ -231,5 +233,5 @@ def test_samples_are_of_the_same_space(model, lines):
 def test_annealing_is_never_worse_than_the_search(model, lines):
     translator = Translator.of(model, limits=SearchLimits(pop_limit=1))
     before = [t.score for t in translator.translate(lines)]
-    after = [t.score for part in annealed(translator, lines, Annealing(scans=20)) for t in part.translations()]
+    after = [t.score for part in anneal(translator, lines, Annealing(scans=20)) for t in part.translations()]
     assert all(b >= a - 1e-9 for a, b in zip(before, after, strict=True))

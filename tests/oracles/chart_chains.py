@@ -12,23 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.ragged import Ragged
-from dragoman.core.weights import Weights
-from dragoman.sampling.chart.chains import Visited, run_chains
 from dragoman.sampling.chart.forest import ChartForest
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Schedule
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.limits import SearchLimits
 from oracles import chart_space
+from oracles.chains import Row
 from oracles.chart_holes import HOLE_NAMES, OpenedHoles, WideHoles
-from oracles.sampler import p_value, probabilities
 
 EVERYTHING = SearchLimits(algorithm="exhaustive")
-NO_BURN_IN = np.empty(0)
-
-#: Edges in pre-order, as chains have them.
-Row = tuple[int, ...]
 
 
 class Case:
@@ -213,60 +206,3 @@ def random_schedule(rng: np.random.Generator) -> Schedule:
         glue=rates[2],
         jump_every=int(rng.integers(1, 3)) if not all(rates) or rng.random() < 0.5 else 0,
     )
-
-
-def other_weights(case: Case, rng: np.random.Generator) -> Weights:
-    """Weights near those of the case, with a language model less."""
-    weights = {name: value + float(rng.normal(0, 0.2)) for name, value in case.translator.weights.items()}
-    return Weights({**weights, "lm": 0.0})
-
-
-def ends_of_scans(
-    case: Case, schedule: Schedule, starts: list[Row], temperature: float, **settings: Any
-) -> NDArray[np.float64]:
-    """Run a chain from each start; how many end in each derivation."""
-    batch = case.translator.batch([case.sentence] * len(starts))
-    proposal: Weights | None = settings.pop("proposal", None)
-    given: dict[str, Any] = {"seed": 1, "samples": 1, "burn_in": NO_BURN_IN} | settings
-    visited = run_chains(
-        batch,
-        schedule,
-        temperature=temperature,
-        starts=Ragged.of(starts, np.int32),
-        proposal=None if proposal is None else batch.reweighted(proposal),
-        **given,
-    )
-    return counts_of(visited, list(case.scores))
-
-
-def counts_of(visited: Visited, rows: list[Row]) -> NDArray[np.float64]:
-    """How often each row was visited, by all sentences and chains together."""
-    number = {row: i for i, row in enumerate(rows)}
-    counts = np.zeros(len(rows))
-    for derivation, count in zip(visited.derivations, visited.counts.sum(axis=1).tolist(), strict=True):
-        counts[number[tuple(derivation.tolist())]] += count
-    return counts
-
-
-def stationary_p_value(
-    case: Case,
-    schedule: Schedule,
-    temperature: float,
-    copies: int,
-    seed: int,
-    *,
-    values: dict[Row, float] | None = None,
-    drawn_at: float | None = None,
-    **settings: Any,
-) -> float | None:
-    """Whether chains that begin with exact draws of π still have π after three scans: independent, whatever mixes.
-
-    `values` are added to the scores; `drawn_at` is the temperature of the chains, if it is not that of π.
-    """
-    rng = np.random.default_rng(seed)
-    rows = list(case.scores)
-    scores = np.array([case.scores[row] + (values[row] if values else 0.0) for row in rows])
-    expected = probabilities(scores, temperature)
-    starts = [rows[i] for i in rng.choice(len(rows), copies, p=expected)]
-    counts = ends_of_scans(case, schedule, starts, drawn_at or temperature, seed=seed, thin=3, **settings)
-    return p_value(counts, expected * copies)

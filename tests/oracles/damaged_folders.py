@@ -13,7 +13,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.work.workers import ThreadWorkers
 from dragoman.core.workspace import Workspace
 from dragoman.evaluation.experiments.experiment import Experiment
-from dragoman.evaluation.experiments.results import Translated, Tuned, TunedWeights
+from dragoman.evaluation.experiments.results import ExperimentTranslations, TuningResults, WeightVectors
 from dragoman.model.bundle import Model
 from dragoman.search.translator import Translator
 from dragoman.serve.limits import RequestError
@@ -192,9 +192,9 @@ def experiment_subjects(work):
 def _experiment_end(plan, folder):
     experiment = Experiment.begin(plan, folder)
     experiment.run(runtime=Runtime(workers=Here()))
-    translated, tuned = Translated(experiment), Tuned(experiment)
-    test, looked_at = experiment.plan.tests[0], TunedWeights(experiment.plan)
-    measured = translated.measured(test, "bleu")
+    translated, tuned = ExperimentTranslations(experiment), TuningResults(experiment)
+    test, looked_at = experiment.plan.tests[0], WeightVectors(experiment.plan)
+    measured = translated.statistics(test, "bleu")
     found = {system.name: measured.scores(system).tolist() for system in measured.systems}
     for method in experiment.plan.methods:
         run = tuned.best_run(method)

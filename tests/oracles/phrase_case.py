@@ -8,6 +8,7 @@ import numpy as np
 
 from dragoman.core.ragged import Ragged
 from dragoman.features import BoundaryFeature
+from dragoman.sampling.schedule import Schedule
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.batch import boundary_names
 from dragoman.search.phrase.lattice import derivation_features
@@ -72,3 +73,16 @@ class Case:
         rows = [self.row(derivation) for derivation in self.derivations]
         features = derivation_features(self.batch, Ragged.of(rows, np.int32), np.zeros(len(rows), np.int64))
         return dict(zip(rows, features.dot(self.translator.weights).tolist(), strict=True))
+
+
+def random_schedule(rng: np.random.Generator) -> Schedule:
+    """Any subset of the operators, any scan, with jumps or without."""
+    rates = [float(rng.uniform(0.5, 2)) if rng.random() < 0.7 else 0.0 for _ in range(3)]
+    return Schedule(
+        scan="random" if rng.random() < 0.5 else "systematic",
+        merge_split=rates[0],
+        reorder=rates[1],
+        retranslate=rates[2],
+        jump_every=int(rng.integers(1, 3)) if not any(rates) or rng.random() < 0.5 else 0,
+        forward_share=float(rng.choice([0.0, 0.2, 1.0])),
+    )

@@ -18,13 +18,13 @@ from dragoman.model.bundle import Model
 from dragoman.model.parts import Settings
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.sampling.global_features import GlobalFunctions
-from dragoman.sampling.phrase.chains import run_chains
 from dragoman.sampling.schedule import Schedule
+from dragoman.sampling.space import AnySpace
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.translator import PhraseTranslator
+from oracles.chains import chain_space, run
 from oracles.lexical_consistency import lexical_consistency
 from oracles.phrase_case import Case
-from oracles.phrase_chains import NARROW, NO_BURN_IN
 from oracles.sampler import p_value, probabilities
 
 Rows = tuple[tuple[int, ...], ...]
@@ -99,8 +99,11 @@ class Document:
     def functions(self) -> GlobalFunctions:
         return GlobalFunctions(self.FEATURES, Weights(self.weights))
 
-    def batch(self, copies: int = 1):
-        return self.cases[0].translator.batch([case.sentence for case in self.cases] * copies)
+    def space(self, copies: int = 1, *, jumps: bool = False) -> AnySpace:
+        """The space of copies of the document."""
+        lines = [case.sentence for case in self.cases] * copies
+        bounds = np.arange(0, 3 * copies + 1, 3)
+        return chain_space(self.cases[0].translator, lines, jumps=jumps, functions=self.functions, documents=bounds)
 
     def words(self, rows: Rows) -> list[list[str]]:
         found = []
@@ -131,21 +134,9 @@ class Document:
         rows = list(self.scores)
         expected = probabilities(np.array(list(self.scores.values())), temperature)
         drawn = [rows[i] for i in rng.choice(len(rows), copies, p=expected)]
-        batch = self.batch(copies)
-        visited = run_chains(
-            batch,
-            schedule,
-            reordering_limit=self.limit,
-            seed=seed,
-            samples=1,
-            thin=3,
-            burn_in=NO_BURN_IN,
-            temperature=temperature,
-            starts=Ragged.of([row for rows in drawn for row in rows], np.int32),
-            lattices=batch.search(NARROW, self.limit, lattice=True) if schedule.jump_every else None,
-            functions=self.functions,
-            documents=np.arange(0, 3 * copies + 1, 3),
-        )
+        space = self.space(copies, jumps=bool(schedule.jump_every))
+        starts = Ragged.of([row for rows in drawn for row in rows], np.int32)
+        visited = run(space, schedule, seed=seed, samples=1, thin=3, temperature=temperature, starts=starts)
         number = {document: i for i, document in enumerate(rows)}
         counts = np.zeros(len(rows))
         ended = [tuple(derivation.tolist()) for derivation in visited.derivations]

@@ -11,20 +11,11 @@ from scipy import stats
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.features import SentenceFeature
-from dragoman.sampling.chart.chains import run_chains
-from dragoman.sampling.chart.forest import Spelled
+from dragoman.sampling.chart.forest import ChartText
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.schedule import Schedule
-from oracles.chart_chains import (
-    Case,
-    Moves,
-    counts_of,
-    ends_of_scans,
-    only,
-    other_weights,
-    random_schedule,
-    stationary_p_value,
-)
+from oracles.chains import counts_of, ends_of_scans, other_weights, run_case, stationary_p_value
+from oracles.chart_chains import Case, Moves, only, random_schedule
 from oracles.sampler import p_value, probabilities
 
 pytestmark = pytest.mark.slow
@@ -149,7 +140,7 @@ def test_global_features_take_part():
         rng = np.random.default_rng(seed)
         functions = GlobalFunctions([LongWords()], Weights({"long_words": 0.7}))
         rows = list(case.scores)
-        words = Spelled.of(case.batch, np.zeros(len(rows), np.int64), case.forest.best(len(rows)).derivations).words
+        words = ChartText.of(case.batch, np.zeros(len(rows), np.int64), case.forest.best(len(rows)).derivations).words
         values = {row: -0.7 * n**2 / (1 + case.length) for row, n in zip(rows, words.lengths.tolist(), strict=True)}
         temperature = float(rng.uniform(0.5, 3))
         schedule = random_schedule(rng)
@@ -169,8 +160,8 @@ def test_many_thinned_samples_agree_with_enumeration():
     found = []
     for seed, case in enumerate(itertools.islice(cases(38_000, least=10, most=500, longest=7), 4)):
         temperature = float(np.random.default_rng(seed).uniform(0.5, 3))
-        visited = run_chains(
-            case.batch,
+        visited = run_case(
+            case,
             Schedule(jump_every=1, scan="random" if seed % 2 else "systematic"),
             seed=seed,
             samples=5000,

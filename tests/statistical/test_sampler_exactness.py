@@ -14,8 +14,8 @@ from dragoman.core.weights import Weights
 from dragoman.features import SentenceFeature
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.schedule import Schedule
-from oracles.phrase_case import Case
-from oracles.phrase_chains import counts_of, other_weights, random_schedule, run, stationary_p_value
+from oracles.chains import counts_of, other_weights, run_case, stationary_p_value
+from oracles.phrase_case import Case, random_schedule
 from oracles.phrase_documents import Document
 from oracles.sampler import Blocks, p_value, probabilities, scan
 
@@ -109,7 +109,7 @@ def test_a_hundred_thousand_thinned_samples_agree_with_enumeration():
     found = []
     for seed, case in enumerate(itertools.islice(large_cases(23_000), 5)):
         temperature = float(np.random.default_rng(seed).uniform(0.5, 3))
-        visited = run(
+        visited = run_case(
             case,
             Schedule(jump_every=1, forward_share=0.5, scan="random" if seed % 2 else "systematic"),
             samples=25_000,
@@ -135,7 +135,7 @@ def test_a_subset_of_operators_has_the_distribution_of_what_it_can_reach(seed):
     rates = {name: float(name in chosen) for name in OPERATORS}
     schedule = Schedule(jump_every=0, scan="random" if seed % 2 else "systematic", **rates)
     rows = [case.row(derivation) for derivation in blocks.component(start, chosen)]
-    visited = run(case, schedule, samples=20_000, thin=5, starts=Ragged.of([case.row(start)], np.int32))
+    visited = run_case(case, schedule, samples=20_000, thin=5, starts=Ragged.of([case.row(start)], np.int32))
     expected = probabilities(np.array([case.scores[row] for row in rows]), 1.0)
     p = p_value(counts_of(visited, rows), expected * 20_000)
     assert p is None or p > 1e-4

@@ -21,11 +21,11 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.toml import read_toml
 from dragoman.corpora import CORPORA
 from dragoman.evaluation.experiments.experiment import Experiment
-from dragoman.evaluation.experiments.results import Tuned
+from dragoman.evaluation.experiments.results import TuningResults
 from dragoman.evaluation.experiments.translations import FINAL, translations_folder
 from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.evaluation.reports.experiment_report import ExperimentReport
-from dragoman.evaluation.statistics.comparison import Candidate, Compared, RuleComparison, TextSet
+from dragoman.evaluation.statistics.comparison import RuleCandidate, RuleComparison, RuleResult, TextSet
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
 from dragoman.model.features import initial_chart_weights
@@ -96,12 +96,12 @@ _DECIDED = 200
 #: Tuned weights say nothing about how sharp the distribution is; the scale is chosen on the tuning verses.
 _SCALES = ("scale=5,20,50,100",)
 _RULES = [
-    Candidate("max-derivation", "hypergraph"),
-    Candidate("max-translation", "nbest", _SCALES),
-    Candidate("mbr", "nbest", _SCALES),
-    Candidate("lattice-mbr", "hypergraph", _SCALES),
-    Candidate("consensus", "hypergraph", _SCALES),
-    Candidate("variational", "hypergraph", _SCALES),
+    RuleCandidate("max-derivation", "hypergraph"),
+    RuleCandidate("max-translation", "nbest", _SCALES),
+    RuleCandidate("mbr", "nbest", _SCALES),
+    RuleCandidate("lattice-mbr", "hypergraph", _SCALES),
+    RuleCandidate("consensus", "hypergraph", _SCALES),
+    RuleCandidate("variational", "hypergraph", _SCALES),
 ]
 
 _PLAN = """\
@@ -199,7 +199,7 @@ def _tune(out: Path, runtime: Runtime) -> tuple[ExperimentReport, list[str], Tra
             report.write()
     plan = experiment.plan
     untuned = translations_folder(experiment.untuned, plan.tests[0], plan.decisions[0]) / FINAL
-    best = Tuned(experiment).best_run(plan.methods[0])
+    best = TuningResults(experiment).best_run(plan.methods[0])
     translator = Translator.of(Model.load(out / "model"), best.weights(), runtime=runtime.quiet())
     return report, list(read_lines(untuned)), translator
 
@@ -213,7 +213,7 @@ def _translate(translator: Translator, lines: Sequence[str], runtime: Runtime) -
     return translations
 
 
-def _compare_rules(translator: Translator, texts: dict[str, list[str]], runtime: Runtime) -> list[Compared]:
+def _compare_rules(translator: Translator, texts: dict[str, list[str]], runtime: Runtime) -> list[RuleResult]:
     """Choose the options of each decision rule on the tuning verses, and translate some test verses with it."""
     metric = Bleu()
     dev, test = (

@@ -22,7 +22,7 @@ from dragoman.evaluation.figures.derivations import (
 )
 from dragoman.evaluation.reports.experiment_report import ExperimentReport
 from dragoman.evaluation.reports.report import Report
-from dragoman.evaluation.statistics.comparison import Compared
+from dragoman.evaluation.statistics.comparison import RuleResult
 from dragoman.evaluation.statistics.intervals import full_signature
 from dragoman.forest.kbest import nbest
 from dragoman.metrics.bleu import Bleu
@@ -60,7 +60,7 @@ class Story:
     untuned: list[str]
     translations: list[Translation]
     tuning: ExperimentReport
-    rules: list[Compared]
+    rules: list[RuleResult]
     tree: Translation
 
 

@@ -39,13 +39,13 @@ from dragoman.core.nbest import NBest
 from dragoman.core.progress import ShareDone
 from dragoman.core.runtime import Runtime
 from dragoman.decision.blocks import (
-    Block,
-    Decided,
-    decided_by_metric,
-    decided_by_utilities,
-    in_step,
-    joined,
-    settled_weights,
+    BlockDecisions,
+    EvidenceBlock,
+    decide_by_metric,
+    decide_by_utilities,
+    join_blocks,
+    matching_blocks,
+    settle_weights,
 )
 from dragoman.decision.mbr import Mbr
 from dragoman.evaluation.figures.svg import require_matplotlib
@@ -142,22 +142,22 @@ def register(app: typer.Typer) -> None:
                 others = _read(evidence, chosen_format(evidence, *named), whole, None, runtime)
             if weights is not None:
                 others = _weighted(others, weights, evidence or candidates)
-            settled, others = settled_weights(others, weights_from)
+            settled, others = settle_weights(others, weights_from)
             if evidence is None:
                 pairs: Iterator[tuple[NBest, NBest]] = ((block, block) for block in others)
             else:
-                pairs = in_step(lists, others, candidates, evidence)
+                pairs = matching_blocks(lists, others, candidates, evidence)
             if weights_from is None:
                 pairs = _with_numbers(pairs, evidence or candidates)
             rule = replace(rule, weights_from=settled)
-            blocks = (Block.of(rule, *pair, evidence or candidates) for pair in pairs)
+            blocks = (EvidenceBlock.of(rule, *pair, evidence or candidates) for pair in pairs)
             if utility_matrix_in is not None:
-                gained, metric = decided_by_utilities(blocks, utility_matrix_in), "utility"
+                gained, metric = decide_by_utilities(blocks, utility_matrix_in), "utility"
             else:
                 # What has come through a pipe is decided before more is asked for; of a file, workers may be ahead.
                 groups = [blocks] if candidates.is_file() else ([block] for block in blocks)
                 by_metric = partial(
-                    decided_by_metric,
+                    decide_by_metric,
                     metric=parse_metric(metric),
                     matrix=utility_matrix is not None,
                     runtime=runtime if whole else runtime.quiet(),
@@ -177,17 +177,17 @@ class _Report:
     """What is said at the end, counted block by block."""
 
     def __init__(self) -> None:
-        self._first: Decided | None = None
+        self._first: BlockDecisions | None = None
         self._sentences = self._filled = self._candidates = self._distinct = self._changed = 0
         self._first_gain = self._chosen_gain = 0.0
 
     @property
-    def first(self) -> Decided:
+    def first(self) -> BlockDecisions:
         """The first block."""
         assert self._first is not None, "there are candidates"
         return self._first
 
-    def add(self, one: Decided) -> None:
+    def add(self, one: BlockDecisions) -> None:
         """Count a block."""
         self._first = self._first or one
         hypotheses = one.block.hypotheses
@@ -236,7 +236,7 @@ def _read(path: Path, form: NBestFormat, whole: bool, done: ShareDone | None, ru
     blocks = form.read_blocks(path, done=done, runtime=runtime.quiet())
     if whole:
         all_blocks = [*map(_without_features, blocks)]
-        blocks = iter([joined(all_blocks)] if all_blocks else [])
+        blocks = iter([join_blocks(all_blocks)] if all_blocks else [])
     begun: list[NBest] = []
     for block in blocks:
         begun.append(block)
@@ -276,7 +276,7 @@ class _Arranged:
         self._sources: list[str] = []
         self._lines: list[str] = []
 
-    def add(self, one: Decided) -> bytes:
+    def add(self, one: BlockDecisions) -> bytes:
         """Take what was chosen of a block; returns what can be written now."""
         if self._wanted is None and not self._show_ids:
             return one.chosen.corpus.text()
@@ -305,7 +305,7 @@ def _text(lines: Iterable[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def _write(out: Path, decided: Iterable[Decided], arranged: _Arranged) -> _Report:
+def _write(out: Path, decided: Iterable[BlockDecisions], arranged: _Arranged) -> _Report:
     """Write what is chosen as it becomes known; of a file, nothing is seen before all of it is there."""
     report = _Report()
     with open_output(out) as stream:
@@ -335,7 +335,7 @@ def _log_weights(path: Path, lists: NBest, owner: Path) -> NDArray[np.float64]:
         return np.log(values)
 
 
-def _write_matrix(path: Path, one: Decided) -> None:
+def _write_matrix(path: Path, one: BlockDecisions) -> None:
     hypotheses, evidence = one.block.hypotheses, one.block.posterior
     with open_output(path) as stream:
         np.savez(
@@ -350,7 +350,7 @@ def _write_matrix(path: Path, one: Decided) -> None:
         )
 
 
-def _draw(path: Path, one: Decided) -> None:
+def _draw(path: Path, one: BlockDecisions) -> None:
     from dragoman.evaluation.figures.decisions import draw_posterior
     from dragoman.evaluation.figures.svg import write_svg
 

@@ -31,7 +31,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.formats.samples_jsonl import format_samples
 from dragoman.model.source_trees import trees_for
 from dragoman.sampling.draw import Draw
-from dragoman.sampling.sampler import Sampled
+from dragoman.sampling.sampler import SampleBatch
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.translation.outputs import Outputs
@@ -135,7 +135,7 @@ class _Report:
     tried: Counter[str] = field(default_factory=Counter)
     accepted: Counter[str] = field(default_factory=Counter)
 
-    def add(self, part: Sampled) -> None:
+    def add(self, part: SampleBatch) -> None:
         """Add what was drawn of some sentences."""
         samples = part.samples
         self.sentences += len(samples)

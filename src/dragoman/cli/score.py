@@ -18,7 +18,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.runtime import Runtime
 from dragoman.evaluation.statistics.comparison import Resampling
-from dragoman.evaluation.statistics.intervals import Measured, full_signature, measure
+from dragoman.evaluation.statistics.intervals import SystemScore, full_signature, measure
 from dragoman.metrics import METRICS
 from dragoman.metrics.combined import tokenises
 from dragoman.metrics.metric import Metric
@@ -177,7 +177,7 @@ def read_hypotheses(
     return hypotheses
 
 
-def _write_sentences(path: Path, scored: Sequence[Measured]) -> None:
+def _write_sentences(path: Path, scored: Sequence[SystemScore]) -> None:
     columns = [found.scorer.sentence_scores(found.statistics) for found in scored]
     header = "\t".join(["sentence", *(f"{found.system} {found.label}" for found in scored)])
     with open_output(path) as stream:

@@ -32,8 +32,15 @@ from dragoman.core.options import options_from
 from dragoman.core.runtime import Runtime
 from dragoman.decision import RULES
 from dragoman.decision.rule import Evidence
-from dragoman.decision.settings import Decision, Draw, GridPoint, best_point, grid_density, grid_rules, search_grid
-from dragoman.evaluation.figures.svg import require_matplotlib
+from dragoman.decision.settings import (
+    Decision,
+    GridPoint,
+    SampleSource,
+    best_point,
+    grid_density,
+    grid_rules,
+    search_grid,
+)
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import ReferencedText
 from dragoman.model.source_trees import trees_for
@@ -115,7 +122,7 @@ def _gathered(
     translator: Translator,
     lines: Sequence[str],
     density: float,
-    draw: Draw | None,
+    draw: SampleSource | None,
     runtime: Runtime,
 ) -> list[Evidence]:
     """All evidence at once: every point of the grid decides by it."""

@@ -1,4 +1,4 @@
-"""Decide on lists from files a block of sentences at a time, as if all were in memory."""
+"""MBR decisions on lists from files, a block of sentences at a time, as if all were in memory."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from dragoman.decision.utilities import Utilities
 from dragoman.metrics.metric import Metric
 
 
-def settled_weights(
+def settle_weights(
     blocks: Iterator[NBest], weights_from: WeightsFrom | None
 ) -> tuple[WeightsFrom | None, Iterator[NBest]]:
-    """What the weights of all lists are, as `hypothesis_scores` has it for all of them together; and all blocks.
+    """Return which numbers weight the hypotheses of all lists, as `hypothesis_scores` decides, and all blocks.
 
-    At least one block is read, and as many as it takes to know: log-probabilities are the weights if all hypotheses
-    have one, so that the first that lacks either number decides. Lists that have both are read to the end; where some
-    hypotheses have a log-probability and none a score, these are missing and not those.
+    At least one block is read, and as many as the decision takes: log-probabilities are the weights if all hypotheses
+    have one, so that the first hypothesis without one of the two numbers decides. Lists with both are read to the end.
+    Where some hypotheses have a log-probability and none has a score, log-probabilities are what is missing.
     """
     read: list[NBest] = []
     for block in blocks:
@@ -46,23 +46,23 @@ def settled_weights(
     return weights_from, chain(read, blocks)
 
 
-def in_step(
+def matching_blocks(
     lists: Iterator[NBest], others: Iterator[NBest], candidates: PathLike, evidence: PathLike
 ) -> Iterator[tuple[NBest, NBest]]:
-    """Blocks of lists with the others for the same sentences, as long as both files have them in the same order.
+    """Yield blocks of candidates with the evidence for the same sentences, while both files have the same order.
 
-    What comes after that is read to the end, and the others are brought into the order of the lists.
+    The rest is read to the end, and its evidence is put into the order of the candidates.
     """
     count, at, theirs = 0, 0, next(others)
     for ours in lists:
         if (missing := at + len(ours) - len(theirs)) > 0:
-            theirs, at = joined([_part(theirs, at, len(theirs)), *_at_least(others, missing)]), 0
+            theirs, at = join_blocks([_part(theirs, at, len(theirs)), *_at_least(others, missing)]), 0
         if _names(theirs)[at : at + len(ours)] != _names(ours):
             lists = chain([ours], lists)
             break
         yield ours, _part(theirs, at, at + len(ours))
         count, at = count + len(ours), at + len(ours)
-    rest, left = [*lists], joined([_part(theirs, at, len(theirs)), *others])
+    rest, left = [*lists], join_blocks([_part(theirs, at, len(theirs)), *others])
     sentences = sum(map(len, rest))
     if sentences != len(left):
         raise DataError(
@@ -71,7 +71,7 @@ def in_step(
             expected="as many",
         )
     if rest:
-        ours = joined(rest)
+        ours = join_blocks(rest)
         place = {name: i for i, name in enumerate(_names(left))}
         missing_names = [name for name in _names(ours) if name not in place]
         if missing_names:
@@ -80,12 +80,12 @@ def in_step(
 
 
 def _names(lists: NBest) -> list[str]:
-    """The ids of sentences as text, which some formats have as numbers and some as strings."""
+    """Return the ids of sentences as text; some formats have numbers, others strings."""
     return [*map(str, lists.sentence_ids)]
 
 
 def _at_least(blocks: Iterator[NBest], sentences: int) -> Iterator[NBest]:
-    """As many blocks as have so many sentences, if there are some."""
+    """Yield blocks until they have at least this many sentences, or there are no more."""
     while sentences > 0 and (block := next(blocks, None)) is not None:
         sentences -= len(block)
         yield block
@@ -95,8 +95,8 @@ def _part(lists: NBest, first: int, end: int) -> NBest:
     return lists if end - first == len(lists) else lists.take(np.arange(first, end))
 
 
-def joined(parts: Sequence[NBest]) -> NBest:
-    """Several blocks as one, with the ids and the sources that they have."""
+def join_blocks(parts: Sequence[NBest]) -> NBest:
+    """Join several blocks, with their ids and sources."""
     if len(parts) == 1:
         return parts[0]
     sources = [part.sources for part in parts if part.sources is not None]
@@ -108,8 +108,8 @@ def joined(parts: Sequence[NBest]) -> NBest:
 
 
 @dataclass(frozen=True)
-class Block:
-    """Some sentences: their candidates and evidence as they were read, and as distinct strings."""
+class EvidenceBlock:
+    """Candidates and evidence of some sentences, as they were read and as distinct strings."""
 
     lists: NBest
     others: NBest
@@ -117,8 +117,8 @@ class Block:
     posterior: Posterior
 
     @classmethod
-    def of(cls, rule: Mbr, lists: NBest, others: NBest, path: Path) -> Block:
-        """The block, with the distribution that the evidence of that file stands for."""
+    def of(cls, rule: Mbr, lists: NBest, others: NBest, path: Path) -> EvidenceBlock:
+        """Return the block, with the distribution of the evidence, which was read from `path`."""
         try:
             posterior = rule.posterior(others)
         except DataError as error:
@@ -128,37 +128,37 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Decided:
-    """A block with the gains of its hypotheses, and what they choose."""
+class BlockDecisions:
+    """The decisions on a block, with the gains of its hypotheses."""
 
-    block: Block
+    block: EvidenceBlock
     gains: NDArray[np.float64]
     matrix: NDArray[np.float32]
     chosen: Decisions
 
     @classmethod
-    def of(cls, block: Block, gains: NDArray[np.float64], matrix: NDArray[np.float32]) -> Decided:
-        """Choose by the gains."""
+    def of(cls, block: EvidenceBlock, gains: NDArray[np.float64], matrix: NDArray[np.float32]) -> BlockDecisions:
+        """Choose the hypotheses with the highest gains."""
         found = block.hypotheses
         return cls(block, gains, matrix, Decisions.of_best(found.vocab, found.strings, gains, found.sentences))
 
 
-def decided_by_utilities(blocks: Iterable[Block], path: Path) -> Iterator[Decided]:
-    """Decide by gains that were made elsewhere."""
+def decide_by_utilities(blocks: Iterable[EvidenceBlock], path: Path) -> Iterator[BlockDecisions]:
+    """Decide by gains that another program computed."""
     for block in blocks:
         known = Utilities.read(path, block.lists, block.others)
-        yield Decided.of(block, known.expected(block.hypotheses, block.posterior), np.empty(0, np.float32))
+        yield BlockDecisions.of(block, known.expected(block.hypotheses, block.posterior), np.empty(0, np.float32))
 
 
-def decided_by_metric(
-    blocks: Iterable[Block],
+def decide_by_metric(
+    blocks: Iterable[EvidenceBlock],
     metric: Metric,
     *,
     matrix: bool = False,
     runtime: Runtime = Runtime(),
-) -> Iterator[Decided]:
-    """Decide by the gains of a metric, whoever works them out."""
-    waiting = deque[Block]()
+) -> Iterator[BlockDecisions]:
+    """Decide by the gains of a metric, computed by threads or workers."""
+    waiting = deque[EvidenceBlock]()
 
     def sides() -> Iterator[tuple[Posterior, Posterior]]:
         for block in blocks:
@@ -166,4 +166,4 @@ def decided_by_metric(
             yield block.hypotheses, block.posterior
 
     for gains, cells in gains_of_blocks(metric, sides(), matrix=matrix, runtime=runtime):
-        yield Decided.of(waiting.popleft(), gains, cells)
+        yield BlockDecisions.of(waiting.popleft(), gains, cells)

@@ -1,4 +1,4 @@
-"""Expected gains of hypotheses against a distribution over references, under any metric or function.
+"""Expected gains of hypotheses against a distribution over references, under any metric or utility function.
 
 Where a metric counts shared n-grams (BLEU, chrF), a kernel numbers the n-grams of a sentence once and compares pairs by
 additions. Other metrics compare pairs as they compare a hypothesis with its reference, block by block.
@@ -32,7 +32,7 @@ from dragoman.metrics.references import tokenise
 #: The expected gain of each hypothesis; all gains, sentence by sentence, hypothesis by hypothesis (or nothing).
 Gains = tuple[NDArray[np.float64], NDArray[np.float32]]
 
-#: Pairs that a metric without a kernel of its own compares at a time.
+#: Pairs that a metric without a kernel compares at a time.
 _PAIRS = 1 << 16
 
 _LONGEST = 65_535
@@ -46,7 +46,7 @@ def check_gain(metric: Metric) -> None:
 
 
 def check_sides(metric: Metric, hypotheses: Posterior, evidence: Posterior, before: int = 0) -> None:
-    """Refuse what no metric can compare, or this one cannot; so many sentences came before these."""
+    """Refuse sides that this metric, or any metric, cannot compare; `before` sentences came before these."""
     if len(hypotheses) != len(evidence):
         raise DataError(f"there are hypotheses for {len(hypotheses)} sentences and evidence for {len(evidence)}")
     check_gain(metric)
@@ -64,10 +64,10 @@ def expected_gains(
     share: ShareDone | None = None,
     runtime: Runtime = Runtime(),
 ) -> Gains:
-    """For each hypothesis the expected gain when the truth is distributed like its sentence's evidence.
+    """Return the expected gain of each hypothesis, if the true translation follows its sentence's evidence.
 
     The gain is the metric's sentence score with a string of the evidence as reference, negated for error rates. With
-    `matrix`, all gains are returned as well. `share` is told how far it is, in place of the stage.
+    `matrix`, all gains are returned as well. `share` is told the progress, in place of the stage.
     """
     check_sides(metric, hypotheses, evidence)
     with runtime.stage("expected gains") as of_stage:
@@ -78,7 +78,7 @@ def expected_gains(
 def _gains(
     metric: Metric, hypotheses: Posterior, evidence: Posterior, matrix: bool, share: ShareDone, runtime: Runtime
 ) -> Gains:
-    """Any metric: statistics of all pairs, with the evidence of one sentence as references."""
+    """Return gains under any metric, from statistics of all pairs with the evidence of one sentence as references."""
     sign = 1.0 if metric.higher_is_better else -1.0
     expected = np.zeros(len(hypotheses.strings))
     cells: list[NDArray[np.float32]] = []
@@ -87,7 +87,7 @@ def _gains(
         theirs = np.arange(evidence.sentences[s], evidence.sentences[s + 1])
         if len(ours) == 0:
             continue
-        # Preparing a metric costs as much as the vocabulary is large.
+        # Preparing a metric takes time linear in the vocabulary.
         scorer = metric.scorer([evidence.corpus.take(theirs).compact()])
         text = hypotheses.corpus.take(ours).compact()
         gains = np.empty((len(ours), len(theirs)))
@@ -140,7 +140,7 @@ def _chrf_gains(
 def _lists(
     rows: Ragged[np.int32], references: Ragged[np.int32], hypotheses: Posterior, evidence: Posterior
 ) -> tuple[kernels.StringLists, kernels.StringLists]:
-    """The strings of both sides as symbols, as kernels take them; none may be too long for their counts."""
+    """Return the strings of both sides for the kernels; refuse one that is too long for their counts."""
     longest = max(int(strings.lengths.max(initial=0)) for strings in (rows, references))
     if longest > _LONGEST:
         raise DataError(f"a string has {longest:,} words or characters", expected=f"at most {_LONGEST:,}")
@@ -150,12 +150,12 @@ def _lists(
     )
 
 
-#: How good hypotheses are where references are true: a number for each pair of strings, the higher the better.
+#: The utility of hypotheses (first) given references (second): a number for each pair, higher is better.
 Utility = Callable[[list[str], list[str]], Sequence[float] | NDArray[Any]]
 
 
-def called_gains(utility: Utility, hypotheses: Posterior, evidence: Posterior) -> NDArray[np.float64]:
-    """For each hypothesis the expected utility, when the truth is distributed like its sentence's evidence."""
+def utility_gains(utility: Utility, hypotheses: Posterior, evidence: Posterior) -> NDArray[np.float64]:
+    """Return the expected utility of each hypothesis, if the true translation follows its sentence's evidence."""
     ours, theirs = hypotheses.corpus.lines(), evidence.corpus.lines()
     expected = np.zeros(len(ours))
     for s in range(len(hypotheses)):
@@ -176,34 +176,34 @@ def called_gains(utility: Utility, hypotheses: Posterior, evidence: Posterior) -
     return expected
 
 
-#: Pairs of a hypothesis and a string of the evidence that are a portion where several are worked on at a time: some
-#: tenths of a second for BLEU, and little to send beside that.
+#: Pairs of hypothesis and evidence in a shard, where several shards are computed at a time: some tenths of a second for
+#: BLEU, and little to send in comparison.
 _PAIRS_PER_SHARD = 1 << 18
 
-#: Times as many portions as are otherwise in memory are under way: enough that no worker waits for the command to read.
+#: Shards under way for each one that is computed: enough that no worker waits for input.
 _AHEAD = 4
 
-#: A portion: hypotheses and evidence of the same sentences.
+#: Hypotheses and evidence of the same sentences.
 Sides = tuple[Posterior, Posterior]
 
 
 @dataclass(frozen=True)
-class Gain:
-    """What is done with a portion; this process hears how far it is, which is not sent."""
+class ShardGains:
+    """Computation of the gains of a shard; `share` reports progress in this process and is not sent to workers."""
 
     metric: Metric
     matrix: bool
     share: ShareDone | None = None
 
     def __call__(self, sides: Sides, runtime: Runtime) -> Gains:
-        """The gains of a portion; the metric and the evidence are all that they depend on."""
+        """Return the gains of a shard, which depend on the metric and both sides only."""
         return expected_gains(self.metric, *sides, matrix=self.matrix, share=self.share, runtime=runtime)
 
-    def __reduce__(self) -> tuple[type[Gain], tuple[Metric, bool]]:
-        return Gain, (self.metric, self.matrix)
+    def __reduce__(self) -> tuple[type[ShardGains], tuple[Metric, bool]]:
+        return ShardGains, (self.metric, self.matrix)
 
 
-def spread_gains(
+def sharded_gains(
     metric: Metric,
     hypotheses: Posterior,
     evidence: Posterior,
@@ -211,7 +211,7 @@ def spread_gains(
     matrix: bool = False,
     runtime: Runtime = Runtime(),
 ) -> Gains:
-    """Return what `expected_gains` does, whoever works."""
+    """Return what `expected_gains` does, computed by threads or workers."""
     (gains,) = gains_of_blocks(metric, [(hypotheses, evidence)], matrix=matrix, runtime=runtime)
     return gains
 
@@ -225,15 +225,14 @@ def gains_of_blocks(
 ) -> Iterator[Gains]:
     """Yield what `expected_gains` does for blocks of sentences, in order.
 
-    The next block is asked for when one is done, or so far ahead that workers have something to do. The share that
-    is told is that of a block.
+    Blocks are read when one is done, or just far enough ahead to keep workers busy. Progress is reported per block.
     """
     under_way = deque[_Place]()
-    cut = _portions if runtime.parts_at_once > 1 else _whole
-    portions = (portion for sides in _checked(metric, blocks) for portion in cut(*sides, under_way))
+    cut = _shards if runtime.parts_at_once > 1 else _whole
+    shards = (shard for sides in _checked(metric, blocks) for shard in cut(*sides, under_way))
     expected, cells = [np.empty(0)], [np.empty(0, np.float32)]
     with runtime.stage("expected gains") as share:
-        made = runtime.map_parts(Gain(metric, matrix, share), portions, window=_AHEAD * runtime.parts_at_once)
+        made = runtime.map_parts(ShardGains(metric, matrix, share), shards, window=_AHEAD * runtime.parts_at_once)
         for gains, part in made:
             expected.append(gains)
             cells.append(part)
@@ -254,20 +253,20 @@ def _checked(metric: Metric, blocks: Iterable[Sides]) -> Iterator[Sides]:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a portion stands in its block: how much of it is done with it, and whether it is the last."""
+    """A shard's place in its block: how much of the block is done after it, and whether it is the last."""
 
     share: float
     last: bool
 
 
 def _whole(hypotheses: Posterior, evidence: Posterior, places: deque[_Place]) -> Iterator[Sides]:
-    """Leave them as they are, so that threads share all sentences of a block."""
+    """Yield a block as one shard, so that threads share all its sentences."""
     places.append(_Place(1.0, last=True))
     yield hypotheses, evidence
 
 
-def _portions(hypotheses: Posterior, evidence: Posterior, places: deque[_Place]) -> Iterator[Sides]:
-    """Cut both into portions of about as many pairs, with the words of their own only, and note their places."""
+def _shards(hypotheses: Posterior, evidence: Posterior, places: deque[_Place]) -> Iterator[Sides]:
+    """Cut both sides into shards with about equal numbers of pairs and their own vocabularies; record their places."""
     pairs = np.cumsum(np.diff(hypotheses.sentences) * np.diff(evidence.sentences))
     first, sentences = 0, len(hypotheses)
     while True:

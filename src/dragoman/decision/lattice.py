@@ -1,4 +1,4 @@
-"""Shared by rules that look at hypergraphs: scaling, pruning, and values of n-grams."""
+"""Common parts of rules over hypergraphs: scaling, pruning, and values of n-grams."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from dragoman.forest.kbest import kbest
 from dragoman.forest.ngrams import NGramExpectations
 from dragoman.forest.prune import prune_to_density
 
-#: Sentences that are under way or wait for one that takes longer.
+#: Sentences that are under way, or wait for a slower one before them.
 _WINDOW = 64
 
 
-class Choice(NamedTuple):
-    """The translation of one sentence and what it is worth to the rule."""
+class ScoredString(NamedTuple):
+    """The translation of one sentence and its value under the rule."""
 
     words: NDArray[np.int32]
     value: float
@@ -43,20 +43,20 @@ class Candidates(NamedTuple):
 
     @property
     def bounds(self) -> NDArray[np.int64]:
-        """Where they begin and end: they belong to one sentence."""
+        """The bounds of their only sentence."""
         return np.array([0, len(self.strings)])
 
 
 @dataclass(frozen=True)
 class LatticeRule(PosteriorRule):
-    """A rule that can look at hypergraphs."""
+    """A rule that can decide by hypergraphs."""
 
     density: float = option(
-        50.0, "hypergraphs: prune to so many edges a word, those of the best derivations; 0 is no pruning", minimum=0
+        50.0, "hypergraphs: keep this many edges per word, of the best derivations; 0: no pruning", minimum=0
     )
 
     def evidence_graph(self, graph: Hypergraph) -> Hypergraph:
-        """The hypergraph without features, pruned, and at our scale."""
+        """Return the hypergraph without features, pruned, and scaled."""
         graph = replace(graph, features=None)
         if self.density:
             graph = prune_to_density(graph, self.density)
@@ -65,28 +65,28 @@ class LatticeRule(PosteriorRule):
     def choose_pruned(
         self,
         graphs: Sequence[Hypergraph],
-        choose: Callable[[Hypergraph], Choice],
+        choose: Callable[[Hypergraph], ScoredString],
         *,
         runtime: Runtime = Runtime(),
     ) -> Decisions:
-        """Apply a function to each hypergraph as `evidence_graph` makes it."""
+        """Apply a function to each hypergraph after `evidence_graph`."""
         return choose_each(graphs, lambda graph: choose(self.evidence_graph(graph)), runtime=runtime)
 
 
 def choose_each(
-    graphs: Sequence[Hypergraph], choose: Callable[[Hypergraph], Choice], *, runtime: Runtime = Runtime()
+    graphs: Sequence[Hypergraph], choose: Callable[[Hypergraph], ScoredString], *, runtime: Runtime = Runtime()
 ) -> Decisions:
     """Apply a function to each hypergraph that has a derivation."""
 
-    def choice(graph: Hypergraph, _: Runtime) -> Choice:
+    def choice(graph: Hypergraph, _: Runtime) -> ScoredString:
         if max_inside(graph)[graph.root] == -np.inf:
-            return Choice(np.empty(0, np.int32), np.nan)
+            return ScoredString(np.empty(0, np.int32), np.nan)
         return choose(graph)
 
     if not graphs:
         raise UsageError("there are no hypergraphs")
     vocab, ids = common_vocab([graph.vocab for graph in graphs])
-    found: list[Choice] = []
+    found: list[ScoredString] = []
     with runtime.stage("deciding") as share:
         for one in runtime.here().map(choice, graphs, window=_WINDOW):
             found.append(one)
@@ -97,14 +97,14 @@ def choose_each(
     return Decisions(vocab, Ragged(np.concatenate(words), offsets), values)
 
 
-def best_string(graph: Hypergraph) -> Choice:
-    """What the best derivation writes, and its score."""
+def best_string(graph: Hypergraph) -> ScoredString:
+    """Return the string of the best derivation, and its score."""
     best = best_derivation(graph)
-    return Choice(yields(graph, best.as_row()).values, best.score)
+    return ScoredString(yields(graph, best.as_row()).values, best.score)
 
 
 def candidates(graph: Hypergraph, count: int) -> Candidates:
-    """The strings of the best derivations."""
+    """Return the strings of the best derivations."""
     best = kbest(graph, count, distinct=True)
     return Candidates(yields(graph, best.derivations), best.scores)
 
@@ -132,7 +132,7 @@ class NGramValues:
         *,
         runtime: Runtime = Runtime(),
     ) -> NGramValues:
-        """How often each n-gram up to the order is expected, given the probability of each string of a sentence."""
+        """Return the expected count of each n-gram up to the order, given the probabilities of a sentence's strings."""
         lists = kernels.StringLists(strings=strings.for_kernels(), sentences=sentences)
         bounds, words, offsets, counts = kernels.list_ngrams(lists, probabilities, order, runtime.threads)
         return cls(bounds, Ragged(words, offsets), counts)
@@ -151,10 +151,10 @@ class NGramValues:
         clipped: bool = False,
         runtime: Runtime = Runtime(),
     ) -> NDArray[np.float64]:
-        """For each string (row) and order (column) the sum of its n-grams' values.
+        """Return the sum of the n-grams' values for each string (row) and order (column).
 
-        An n-gram counts as often as it occurs, or if `clipped`, min(occurrences, value) in all. One that its sentence
-        does not list counts `missing`.
+        An n-gram counts at each occurrence, or if `clipped`, min(occurrences, value) in total. An n-gram that is not
+        listed for its sentence counts `missing`.
         """
         return kernels.ngram_sums(
             kernels.StringLists(strings=strings.for_kernels(), sentences=sentences),

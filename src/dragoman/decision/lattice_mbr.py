@@ -13,7 +13,7 @@ from dragoman.core.nbest import NBest
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.decision.lattice import Choice, LatticeRule, NGramValues, best_string, candidates
+from dragoman.decision.lattice import LatticeRule, NGramValues, ScoredString, best_string, candidates
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
 from dragoman.forest.ngrams import split_by_context, split_posteriors
 
@@ -24,22 +24,22 @@ class LatticeMbr(LatticeRule):
 
     p(w) is the probability that a translation has w, exact over the pruned hypergraph (Kumar et al. 2009, without their
     approximation). θ0 = -1 and θn = 1 / (order p r^(n-1)), where p is a typical unigram precision and r the ratio of
-    the precisions of an order and the one before. Hypotheses are all strings of the pruned hypergraph, maximised over
-    exactly on the hypergraph split by n-grams, or its best strings. Cost: edges of the split hypergraph times n-grams.
+    the precisions of an order and the one before. Hypotheses are all strings of the pruned hypergraph (an exact maximum
+    on the hypergraph split by n-grams), or its best strings. Cost: edges of the split hypergraph times n-grams.
     """
 
     name: ClassVar[str] = "lattice-mbr"
     takes: ClassVar[tuple[EvidenceKind, ...]] = ("hypergraph",)
 
     p: float = option(0.8, "unigram precision", minimum=1e-6, maximum=1)
-    r: float = option(0.7, "ratio of the precisions of one order and the order before", minimum=1e-6, maximum=1)
+    r: float = option(0.7, "ratio of the precisions of an order and the one before", minimum=1e-6, maximum=1)
     order: int = option(4, "length of the longest n-grams", minimum=1, maximum=16)
     space: Literal["lattice", "kbest"] = option("lattice", "hypotheses: the whole lattice, or its best strings")
-    hypotheses: int = option(1000, "how many strings, if the best ones are the hypotheses", minimum=1)
+    hypotheses: int = option(1000, "number of strings, if the best ones are the hypotheses", minimum=1)
 
     @property
     def theta(self) -> NDArray[np.float64]:
-        """What a word counts (θ0), and an n-gram of each order that is certain."""
+        """The value of a word (θ0), and of a certain n-gram of each order."""
         return np.append(-1.0, 1 / (self.order * self.p * self.r ** np.arange(self.order)))
 
     def choose(self, evidence: Evidence, *, runtime: Runtime = Runtime()) -> Decisions:
@@ -47,7 +47,7 @@ class LatticeMbr(LatticeRule):
         assert not isinstance(evidence, NBest | Samples)
         return self.choose_pruned(evidence, self._of_hypergraph, runtime=runtime)
 
-    def _of_hypergraph(self, graph: Hypergraph) -> Choice:
+    def _of_hypergraph(self, graph: Hypergraph) -> ScoredString:
         split = split_by_context(graph, self.order)
         found = split_posteriors(split)
         values = self.theta[found.ngrams.lengths] * found.values
@@ -61,4 +61,4 @@ class LatticeMbr(LatticeRule):
         sums = NGramValues.of_hypergraph(replace(found, values=values)).sums(listed.strings, listed.bounds, self.order)
         totals = sums.sum(axis=1) + self.theta[0] * listed.strings.lengths
         best = int(totals.argmax())
-        return Choice(listed.strings[best], float(totals[best]))
+        return ScoredString(listed.strings[best], float(totals[best]))

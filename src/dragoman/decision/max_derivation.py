@@ -15,10 +15,10 @@ from dragoman.decision.rule import Decisions, Evidence, EvidenceKind, Rule
 
 @dataclass(frozen=True)
 class MaxDerivation(Rule):
-    """The string of the derivation with the highest score: what a decoder prints (thesis, 6.2).
+    """The string of the derivation with the highest score, a decoder's usual output (thesis, 6.2).
 
-    Derivations of the same string are not added up. The value is the score. Over samples it is the best derivation that
-    was visited.
+    Derivations of the same string are not added up. The value is the score. With samples, the best of the sampled
+    derivations counts.
     """
 
     name: ClassVar[str] = "max-derivation"

@@ -14,7 +14,7 @@ from dragoman.core.nbest import NBest
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.decision.lattice import Choice, LatticeRule
+from dragoman.decision.lattice import LatticeRule, ScoredString
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
 from dragoman.forest.batch import structure, texts
 from dragoman.forest.inside_outside import log_partition
@@ -45,7 +45,7 @@ class MaxTranslation(LatticeRule):
             return Decisions.of_best(found.vocab, found.strings, found.probabilities, found.sentences)
         return self.choose_pruned(evidence, self._of_hypergraph, runtime=runtime)
 
-    def _of_hypergraph(self, graph: Hypergraph) -> Choice:
+    def _of_hypergraph(self, graph: Hypergraph) -> ScoredString:
         try:
             words, offsets, sums = kernels.forest_translations(
                 structure(graph), texts(graph), graph.root, self.beam, _MOST_STRINGS
@@ -55,4 +55,4 @@ class MaxTranslation(LatticeRule):
                 f"a hypergraph has more than {_MOST_STRINGS:,} strings under a beam of {self.beam:,}",
                 expected="a smaller beam or density, or a shorter sentence",
             ) from None
-        return Choice(words[: offsets[1]], float(np.exp(sums[0] - log_partition(graph))))
+        return ScoredString(words[: offsets[1]], float(np.exp(sums[0] - log_partition(graph))))

@@ -12,7 +12,7 @@ from dragoman.core.nbest import NBest
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.decision.gains import check_gain, spread_gains
+from dragoman.decision.gains import check_gain, sharded_gains
 from dragoman.decision.posterior import Posterior, PosteriorRule
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
 from dragoman.decision.utilities import Utilities
@@ -23,18 +23,20 @@ from dragoman.metrics.combined import parse_metric
 class Mbr(PosteriorRule):
     """The string with the highest expected gain under the posterior (Kumar & Byrne 2004; thesis, 2.19).
 
-    The gain is a metric of single sentences, the evidence's string being the reference; for BLEU that is SBLEU, one
-    added to the counts of orders above 1. All strings are evidence, the most probable `hypotheses` of them can be
-    chosen. The value is the expected gain, minus the error for error rates. Cost: hypotheses times evidence; for BLEU
-    and chrF a pair costs a few additions, because n-grams are numbered once.
+    The gain is a metric of single sentences, with a string of the evidence as the reference; for BLEU it is SBLEU, with
+    1 added to the counts of orders above 1. All strings are evidence, and the most probable `hypotheses` of them are
+    candidates. The value is the expected gain, negated for error rates. Cost: hypotheses times evidence; for BLEU and
+    chrF a pair costs a few additions, because n-grams are numbered once.
     """
 
     name: ClassVar[str] = "mbr"
     takes: ClassVar[tuple[EvidenceKind, ...]] = ("nbest", "samples")
 
     metric: str = option("bleu", "the gain: a metric with its options, as in chrf:char_order=4")
-    hypotheses: int = option(1000, "strings that can be chosen: so many of the most probable", minimum=1)
-    evidence: int | None = option(None, "strings that count as evidence: so many of the most probable", minimum=1)
+    hypotheses: int = option(1000, "number of candidate strings: the most probable ones", minimum=1)
+    evidence: int | None = option(
+        None, "number of strings that count as evidence: the most probable ones; by default all", minimum=1
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -48,17 +50,17 @@ class Mbr(PosteriorRule):
         return self.choose_from(hypotheses, posterior, runtime=runtime.here())
 
     def choose_from(self, hypotheses: Posterior, evidence: Posterior, *, runtime: Runtime = Runtime()) -> Decisions:
-        """Choose among hypotheses by evidence that may come from elsewhere, for the same sentences."""
+        """Choose among hypotheses by separate evidence for the same sentences."""
         gains = self.gains(hypotheses, evidence, runtime=runtime)
         return Decisions.of_best(hypotheses.vocab, hypotheses.strings, gains, hypotheses.sentences)
 
     def choose_by(self, utilities: Utilities, hypotheses: Posterior, evidence: Posterior) -> Decisions:
-        """Choose by gains that were made elsewhere, in place of the metric's."""
+        """Choose by gains that another program computed, in place of the metric's."""
         gains = utilities.expected(hypotheses, evidence)
         return Decisions.of_best(hypotheses.vocab, hypotheses.strings, gains, hypotheses.sentences)
 
     def gains(self, hypotheses: Posterior, evidence: Posterior, *, runtime: Runtime = Runtime()) -> NDArray[np.float64]:
-        """The expected gain of each hypothesis, whoever works it out."""
+        """Return the expected gain of each hypothesis, computed by threads or workers."""
         metric = parse_metric(self.metric)
         evidence = evidence.top(self.evidence)
-        return spread_gains(metric, hypotheses, evidence, runtime=runtime)[0]
+        return sharded_gains(metric, hypotheses, evidence, runtime=runtime)[0]

@@ -1,4 +1,4 @@
-"""The distribution over translations that evidence stands for: distinct strings with probabilities."""
+"""Posterior distributions over translations, from evidence: distinct strings with probabilities."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WeightsFrom = Literal["logprob", "score", "uniform"]
 class Posterior:
     """Sentence `s` has the distinct strings `sentences[s]` to `sentences[s + 1]`, in the order of the evidence.
 
-    String `i` has the probability `probabilities[i]`; `rows[i]` is where the evidence has it first.
+    String `i` has the probability `probabilities[i]`; `rows[i]` is its first row in the evidence.
     """
 
     vocab: Vocab
@@ -36,9 +36,9 @@ class Posterior:
 
     @classmethod
     def of_nbest(cls, nbest: NBest, scale: float = 1.0, weights_from: WeightsFrom | None = None) -> Posterior:
-        """Probabilities proportional to exp(scale · score); those of equal strings are added up ("crunching").
+        """Return probabilities proportional to exp(scale · score), added up for equal strings ("crunching").
 
-        May & Knight (2006). `weights_from` says which numbers are the scores: see `hypothesis_scores`.
+        May & Knight (2006). `weights_from` selects the scores: see `hypothesis_scores`.
         """
         scores = scale * hypothesis_scores(nbest, weights_from)
         best = np.full(len(nbest), -np.inf)
@@ -51,7 +51,7 @@ class Posterior:
 
     @classmethod
     def of_samples(cls, samples: Samples, scale: float = 1.0) -> Posterior:
-        """Probabilities are shares of the samples, all chains together."""
+        """Return relative frequencies of the samples of all chains."""
         if scale != 1.0:
             raise UsageError(f"scale is {scale:g}; samples have the scale at which they were drawn, so expected 1")
         counts = samples.counts.sum(axis=1).astype(np.float64)
@@ -62,7 +62,7 @@ class Posterior:
         cls, vocab: Vocab, sentences: NDArray[np.int64], strings: Ragged[np.int32], weights: NDArray[np.float64]
     ) -> Posterior:
         sentence = np.repeat(np.arange(len(sentences) - 1, dtype=np.int32), np.diff(sentences))
-        # Strings of different sentences differ by the sentence's number, which is put in front.
+        # The sentence's number is put in front, so that strings of different sentences differ.
         keys = np.insert(strings.values, strings.offsets[:-1], sentence)
         numbers, _, _ = kernels.intern_sequences(keys, strings.offsets + np.arange(len(strings.offsets)))
         rows = np.unique(numbers, return_index=True)[1]
@@ -102,7 +102,7 @@ class Posterior:
         )
 
     def top(self, count: int | None) -> Posterior:
-        """Keep the most probable strings of each sentence, in the order they have; their probabilities stay."""
+        """Keep the most probable strings of each sentence, in their order and with their probabilities."""
         sizes = np.diff(self.sentences)
         if count is None or int(sizes.max(initial=0)) <= count:
             return self
@@ -119,11 +119,11 @@ class Posterior:
 
 
 def hypothesis_scores(nbest: NBest, weights_from: WeightsFrom | None = None) -> NDArray[np.float64]:
-    """The logarithms of hypotheses' weights: log-probabilities if all have one, else scores; or 0 each (`uniform`)."""
+    """Return the log-weights of hypotheses: log-probabilities if all have one, else scores; or 0 (`uniform`)."""
     if weights_from == "uniform":
         return np.zeros(len(nbest.scores))
     known = nbest.logprobs is not None and not bool(np.isnan(nbest.logprobs).any())
-    # Where some have a log-probability and none a score, what is missing is the former.
+    # Where some have a log-probability and none has a score, log-probabilities are what is missing.
     partly = nbest.logprobs is not None and bool(np.isnan(nbest.scores).all())
     use_logprobs = weights_from == "logprob" or (weights_from is None and (known or partly))
     values = nbest.logprobs if use_logprobs else nbest.scores
@@ -139,9 +139,11 @@ def hypothesis_scores(nbest: NBest, weights_from: WeightsFrom | None = None) -> 
 
 @dataclass(frozen=True)
 class PosteriorRule(Rule):
-    """What rules share that need probabilities: how model scores become a distribution."""
+    """A rule that needs probabilities: options that turn model scores into a distribution."""
 
-    scale: float = option(1.0, "how sharp the distribution is: probabilities are exp(scale * score)", maximum=1e6)
+    scale: float = option(
+        1.0, "sharpness of the distribution: probabilities are proportional to exp(scale * score)", maximum=1e6
+    )
     weights_from: WeightsFrom | None = option(
         None, "n-best lists: take logprob (if all have one), score or uniform as weights"
     )
@@ -152,7 +154,7 @@ class PosteriorRule(Rule):
             raise UsageError(f"scale is {self.scale:g}; expected more than 0")
 
     def posterior(self, evidence: NBest | Samples) -> Posterior:
-        """The distribution over distinct strings at our scale."""
+        """Return the distribution over distinct strings at the rule's scale."""
         if isinstance(evidence, NBest):
             return Posterior.of_nbest(evidence, self.scale, self.weights_from)
         return Posterior.of_samples(evidence, self.scale)

@@ -1,4 +1,4 @@
-"""What a decision rule is: evidence about some sentences in, one translation of each out."""
+"""Decision rules: evidence about sentences in, one translation of each out."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _CALLED = {"nbest": "n-best lists", "hypergraph": "hypergraphs", "samples": "sam
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """Sentence `i` is translated as the words `translations[i]` of `vocab`; `values[i]` is what the rule maximised.
+    """Translations chosen by a rule: words `translations[i]` of `vocab` for sentence `i`.
 
-    That is a score, a probability or an expected gain, as the rule says. A sentence without hypotheses has an empty
-    translation and the value NaN.
+    `values[i]` is what the rule maximised: a score, a probability or an expected gain. A sentence without hypotheses
+    has an empty translation and the value NaN.
     """
 
     vocab: Vocab
@@ -47,7 +47,7 @@ class Decisions:
         """Choose the string with the highest value of each sentence, the first among equals."""
         sizes = np.diff(sentences)
         order = np.lexsort((-values, np.repeat(np.arange(len(sizes)), sizes)))
-        # A row of no words stands behind the strings, for sentences that have none.
+        # An empty row follows the strings, for sentences that have none.
         rows = np.full(len(sizes), len(strings))
         rows[sizes > 0] = order[sentences[:-1][sizes > 0]]
         strings = Ragged(strings.values, np.append(strings.offsets, strings.offsets[-1]))
@@ -55,7 +55,7 @@ class Decisions:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Decisions]) -> Decisions:
-        """Put the sentences of several one after the other."""
+        """Concatenate the sentences of several."""
         vocab, ids = common_vocab([part.vocab for part in parts])
         rows = [
             Ragged(number[part.translations.values], part.translations.offsets)
@@ -88,12 +88,12 @@ class Decisions:
 
 @dataclass(frozen=True)
 class Rule(Options, ABC):
-    """A decision rule and its options. The same evidence gives the same decisions, whatever the number of threads."""
+    """A decision rule and its options. Decisions do not depend on the number of threads."""
 
     name: ClassVar[str]
-    #: The kinds of evidence that it can use, the one that suits it best first.
+    #: The kinds of evidence that it accepts, the most suitable first.
     takes: ClassVar[tuple[EvidenceKind, ...]]
-    #: Whether n-best lists are best made of distinct strings, or of derivations, so that equal strings add up.
+    #: Whether n-best lists should have distinct strings, or derivations, so that equal strings add up.
     distinct_lists: ClassVar[bool] = True
 
     def decide(self, evidence: Evidence, *, runtime: Runtime = Runtime()) -> Decisions:
@@ -106,16 +106,16 @@ class Rule(Options, ABC):
         return found
 
     def check_kind(self, kind: EvidenceKind) -> None:
-        """Refuse a kind of evidence that the rule has no use for."""
+        """Refuse a kind of evidence that the rule does not accept."""
         if kind not in self.takes:
             known = " or ".join(_CALLED[kind] for kind in self.takes)
             raise UsageError(f"{self.name} decides by {known}, not by {_CALLED[kind]}")
 
     @abstractmethod
     def choose(self, evidence: Evidence, *, runtime: Runtime = Runtime()) -> Decisions:
-        """Choose a translation of each sentence, given evidence of a kind that the rule takes."""
+        """Choose a translation of each sentence by evidence of a kind that the rule accepts."""
 
 
 def kind_of(evidence: Evidence) -> EvidenceKind:
-    """Return which kind of evidence it is."""
+    """Return the kind of some evidence."""
     return "nbest" if isinstance(evidence, NBest) else "samples" if isinstance(evidence, Samples) else "hypergraph"

@@ -1,4 +1,4 @@
-"""A decision rule with the evidence that it takes, how that is made, and the choice of its options on a grid."""
+"""Settings of a decision: a rule with its evidence, and grid search over its options."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from dragoman.search.translation import SearchResult
 from dragoman.search.translator import Translator
 
 #: Draws samples of sentences, a batch at a time.
-Draw = Callable[[Iterable[str]], Iterator[Samples]]
+SampleSource = Callable[[Iterable[str]], Iterator[Samples]]
 
 
 def evidence_of(
     result: SearchResult, kind: EvidenceKind, *, size: int, distinct: bool, density: float, runtime: Runtime = Runtime()
 ) -> Evidence:
-    """Make evidence of a search with `forests`; for the arguments see `gather`."""
+    """Return evidence from a search with `forests`; for the arguments see `gather`."""
     graphs = [result.hypergraph(i, features=False) for i in range(len(result))]
     if kind == "nbest":
         return nbest(graphs, size, distinct=distinct, runtime=runtime)
@@ -45,12 +45,12 @@ def gather(
     size: int = 1000,
     distinct: bool = True,
     density: float = 0.0,
-    draw: Draw | None = None,
+    draw: SampleSource | None = None,
 ) -> Iterator[Evidence]:
     """Yield evidence of some kind about tokenised sentences, in order, a batch at a time.
 
-    N-best lists have the `size` best derivations, those of different strings if `distinct`. Hypergraphs are all that
-    the search kept, or if `density` is not 0, pruned, to need less memory. Samples come from `draw`.
+    N-best lists have the `size` best derivations, or distinct strings if `distinct`. Hypergraphs have all that the
+    search kept; if `density` is not 0, they are pruned to save memory. Samples come from `draw`.
     """
     if kind == "samples":
         if draw is None:
@@ -66,7 +66,7 @@ _KEYS = {"rule", "evidence", "nbest_size", "options", "sampling", "tuning"}
 
 @dataclass(frozen=True)
 class Decision:
-    """A rule, the kind of evidence, and for n-best lists their size; `sampling` is how samples are to be drawn."""
+    """A rule, the kind of evidence, the size of n-best lists, and the options of `sampling`."""
 
     rule: Rule
     evidence: EvidenceKind
@@ -81,7 +81,7 @@ class Decision:
         evidence: EvidenceKind | None = None,
         nbest_size: int | None = None,
     ) -> Decision:
-        """Make one from a rule's name, or from a file that `format` wrote; what is given besides comes before the file.
+        """Return a decision from a rule's name, or from a file that `format` wrote; arguments override the file.
 
         >>> Decision.of("lattice-mbr", ["scale=5"]).evidence
         'hypergraph'
@@ -99,7 +99,7 @@ class Decision:
         return cls(rule, chosen, nbest_size or values.get("nbest_size", 1000), sampling)
 
     def format(self, tuning: Mapping[str, Any] | None = None) -> str:
-        """Write as TOML that `of` reads, with a table of how it was found if that is known."""
+        """Return TOML that `of` reads, with a table of how the options were chosen, if that is known."""
         values: dict[str, Any] = {"rule": self.rule.name, "evidence": self.evidence, "nbest_size": self.nbest_size}
         values["options"] = self.rule.to_dict()
         if self.sampling is not None:
@@ -107,14 +107,14 @@ class Decision:
         return format_toml({**values, **({"tuning": tuning} if tuning else {})})
 
     def evidence_of(self, result: SearchResult, *, runtime: Runtime = Runtime()) -> Evidence:
-        """Make the evidence that the rule is to see of a search with `forests`."""
+        """Return the rule's evidence from a search with `forests`."""
         size, distinct = self.nbest_size, self.rule.distinct_lists
         return evidence_of(result, self.evidence, size=size, distinct=distinct, density=0.0, runtime=runtime)
 
     def gather(
-        self, translator: Translator, lines: Iterable[str], *, density: float = 0.0, draw: Draw | None = None
+        self, translator: Translator, lines: Iterable[str], *, density: float = 0.0, draw: SampleSource | None = None
     ) -> Iterator[Evidence]:
-        """Yield the evidence that the rule is to see about some sentences, a batch at a time."""
+        """Yield the rule's evidence about some sentences, a batch at a time."""
         return gather(
             translator,
             lines,
@@ -149,7 +149,7 @@ def _read(path: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class GridPoint:
-    """A rule with the options that the grid gave it, and the score of what it decides."""
+    """A rule with options from the grid, and the score of its translations."""
 
     rule: Rule
     options: tuple[tuple[str, str], ...]
@@ -159,7 +159,7 @@ class GridPoint:
 def grid_rules(
     rule: type[Rule], fixed: Sequence[str], grid: Sequence[str]
 ) -> list[tuple[Rule, tuple[tuple[str, str], ...]]]:
-    """All rules of a grid, given as `name=value,value,…` for each option that varies, the last one fastest.
+    """Return all rules of a grid, given as `name=value,value,…` for each option that varies, the last one fastest.
 
     >>> from dragoman.decision.mbr import Mbr
     >>> [rule.scale for rule, _ in grid_rules(Mbr, ["metric=chrf"], ["scale=0.5,1"])]
@@ -177,9 +177,9 @@ def grid_rules(
 
 
 def grid_density(rules: Sequence[tuple[Rule, tuple[tuple[str, str], ...]]]) -> float:
-    """The density to which hypergraphs can be pruned for all rules of a grid, 0 if they cannot.
+    """Return the density to which hypergraphs can be pruned for all rules of a grid; 0 if they cannot.
 
-    That is the largest; the others prune further.
+    It is the largest density; other rules prune further.
     """
     densities = [rule.density if isinstance(rule, LatticeRule) else 0.0 for rule, _ in rules]
     return max(densities) if all(densities) else 0.0
@@ -204,5 +204,5 @@ def search_grid(
 
 
 def best_point(points: Sequence[GridPoint], metric: Metric) -> GridPoint:
-    """The first of the points with the best score."""
+    """Return the first of the points with the best score."""
     return (max if metric.higher_is_better else min)(points, key=lambda point: point.score)

@@ -1,11 +1,11 @@
-"""Utilities made elsewhere, by a neural metric say: for each sentence a matrix of candidates and evidence.
+"""Utilities from another program, such as a neural metric: for each sentence a matrix of candidates and evidence.
 
-A file of NumPy has them in one of these ways; pickled objects are never read.
+A NumPy file has them in one of these forms; pickled objects are never read.
 
 - `.npz` with a matrix for each sentence, under the sentence's number or name, or as `np.savez(file, *matrices)` names
-  them (arr_0, arr_1, …). Row i is candidate i of the list as it is in its file, column j string j of the evidence.
+  them (arr_0, arr_1, …). Row i is candidate i of the list as the file has it, column j string j of the evidence.
 - `.npy` with three axes: sentences, candidates, evidence, where all lists have the same size; or two, for one sentence.
-- what `dragoman mbr --utility-matrix` writes, whose rows and columns are distinct strings.
+- The output of `dragoman mbr --utility-matrix`, whose rows and columns are distinct strings.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ _OURS = {
 
 @dataclass(frozen=True, eq=False)
 class Utilities:
-    """The gain of each candidate with each string of the evidence as reference, the higher the better.
+    """The gain of each candidate with each string of the evidence as reference; higher is better.
 
-    `matrices[s]` has a row for each candidate of sentence `s` that `candidate_rows[s]` names by its place among all
-    hypotheses of the lists, and a column for each string of the evidence that `evidence_rows[s]` names.
+    `matrices[s]` has a row for each candidate of sentence `s` in `candidate_rows[s]`, which are places among all
+    hypotheses of the lists, and a column for each string of the evidence in `evidence_rows[s]`.
     """
 
     matrices: Sequence[NDArray[Any]]
     candidate_rows: Sequence[NDArray[np.int64]]
     evidence_rows: Sequence[NDArray[np.int64]]
-    #: Expected gains that are known already, and the probabilities they are under.
+    #: Expected gains that the file has, and the probabilities for which they were computed.
     known: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     @classmethod
     def read(cls, path: PathLike, candidates: NBest, evidence: NBest) -> Utilities:
-        """Read a file and see that it fits the lists."""
+        """Read a file, and check that it fits the lists."""
         arrays = _arrays(path)
         if isinstance(arrays, Mapping) and arrays.keys() >= {"gains", "hypothesis_rows", "evidence_rows"}:
             return _own(arrays, candidates, evidence, path)
@@ -67,10 +67,10 @@ class Utilities:
         return cls(matrices, rows, columns)
 
     def expected(self, hypotheses: Posterior, evidence: Posterior) -> NDArray[np.float64]:
-        """For each hypothesis its expected gain when the truth is distributed like its sentence's evidence.
+        """Return the expected gain of each hypothesis, if the true translation follows its sentence's evidence.
 
-        Both must be of the lists that the utilities were read for. Hypotheses that are the same string have the gain of
-        the first of them, as evidence that is the same counts with the gain of the first.
+        Both must come from the lists that the utilities were read for. Equal strings, among hypotheses and in the
+        evidence, have the gain of the first of them.
         """
         values = np.zeros(len(hypotheses.strings))
         for s, matrix in enumerate(self.matrices):
@@ -80,8 +80,8 @@ class Utilities:
             columns = np.searchsorted(self.evidence_rows[s], evidence.rows[theirs])
             values[ours] = matrix[np.ix_(rows, columns)].astype(np.float64) @ evidence.probabilities[theirs]
         if self.known is not None and np.array_equal(self.known[1], evidence.probabilities):
-            # The file's own expectations have more digits than its gains, so that ties stay ties; unless somebody put
-            # other gains into it.
+            # The file's own expectations have more digits than its gains, so that ties stay ties. They do not count if
+            # the gains in the file were changed.
             expected = self.known[0]
             if expected.shape == values.shape and np.allclose(expected, values, rtol=1e-5, atol=1e-6):
                 return expected
@@ -95,7 +95,7 @@ def _arrays(path: PathLike) -> NDArray[Any] | dict[str, NDArray[Any]]:
         loaded = np.load(io.BytesIO(data), allow_pickle=False)
         if isinstance(loaded, np.ndarray):
             return loaded
-        # A member of the archive that is no array comes as its bytes.
+        # NumPy returns a member of the archive that is no array as bytes.
         return {name: np.asarray(loaded[name]) for name in loaded.files}
     except (ValueError, OSError, EOFError, KeyError, SyntaxError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
         found = "has Python objects" if "Object arrays" in str(error) else "cannot be read as arrays of NumPy"
@@ -142,7 +142,7 @@ def _check(matrix: NDArray[Any], shape: tuple[int, int], sentence: str, path: Pa
 
 
 def _own(arrays: Mapping[str, NDArray[Any]], candidates: NBest, evidence: NBest, path: PathLike) -> Utilities:
-    """What `dragoman mbr --utility-matrix` writes: distinct strings, and one matrix after the other."""
+    """Read the output of `dragoman mbr --utility-matrix`: distinct strings, and one matrix after the other."""
     missing = sorted(_OURS - arrays.keys())
     if missing:
         raise DataError(f"has no '{missing[0]}'", path=path, expected="all that `dragoman mbr` writes")
@@ -160,12 +160,12 @@ def _own(arrays: Mapping[str, NDArray[Any]], candidates: NBest, evidence: NBest,
         _check(matrices[-1], (len(r), len(c)), candidates.called(s), path)
     whole = expected.shape == (sum(map(len, rows)),) and expected.dtype == probabilities.dtype == np.float64
     if not whole or not np.isfinite(expected).all():
-        raise DataError("'expected' has not a number for each candidate", path=path)
+        raise DataError("'expected' does not have a number for each candidate", path=path)
     return Utilities(matrices, rows, columns, (expected, probabilities))
 
 
 def _distinct(arrays: Mapping[str, NDArray[Any]], side: str, lists: NBest, path: PathLike) -> list[NDArray[np.int64]]:
-    """The rows of distinct strings of each sentence, which must be those of the lists."""
+    """Return the rows of distinct strings of each sentence; refuse a file whose rows differ from the lists'."""
     bounds, rows = arrays[f"{side}_sentences"], arrays[f"{side}_rows"]
     ours = Posterior.of_nbest(lists, weights_from="uniform")
     if not np.array_equal(bounds, ours.sentences) or not np.array_equal(rows, ours.rows):

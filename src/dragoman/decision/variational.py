@@ -17,7 +17,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.vocab import BOS, EOS
-from dragoman.decision.lattice import Choice, LatticeRule, NGramValues, candidates
+from dragoman.decision.lattice import LatticeRule, NGramValues, ScoredString, candidates
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
 from dragoman.forest.derivation import best_derivation, yields
 from dragoman.forest.ngrams import split_by_context, split_counts
@@ -38,10 +38,12 @@ class Variational(LatticeRule):
     takes: ClassVar[tuple[EvidenceKind, ...]] = ("hypergraph", "nbest", "samples")
 
     order: int = option(4, "length of the longest n-grams", minimum=1, maximum=16)
-    theta: str | None = option(None, "weights of log q of order 1, 2, …, with blanks between; 1 for the highest only")
+    theta: str | None = option(
+        None, "weights of log q of order 1, 2, …, separated by blanks; by default 1 for the highest, 0 for others"
+    )
     derivation_weight: float = option(0.0, "weight of the best derivation's scaled score", minimum=0)
     space: Literal["lattice", "kbest"] = option("lattice", "hypotheses: the whole lattice, or its best strings")
-    hypotheses: int = option(1000, "how many strings, if the best ones are the hypotheses", minimum=1)
+    hypotheses: int = option(1000, "number of strings, if the best ones are the hypotheses", minimum=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -79,7 +81,7 @@ class Variational(LatticeRule):
         values = self._values(log_model(counts), chosen.strings, chosen.sentences, scores, runtime)
         return Decisions.of_best(chosen.vocab, chosen.strings, values, chosen.sentences)
 
-    def _of_hypergraph(self, graph: Hypergraph) -> Choice:
+    def _of_hypergraph(self, graph: Hypergraph) -> ScoredString:
         split = split_by_context(bounded_graph(graph, self.order), self.order)
         model = log_model(NGramValues.of_hypergraph(split_counts(split)))
         if self.space == "lattice":
@@ -87,11 +89,11 @@ class Variational(LatticeRule):
             scores = split.edge_sums(logs) + self.derivation_weight * split.graph.scores
             best = best_derivation(replace(split.graph, scores=scores))
             words = yields(split.graph, best.as_row()).values
-            return Choice(words[self.order - 1 : -1], best.score)
+            return ScoredString(words[self.order - 1 : -1], best.score)
         listed = candidates(graph, self.hypotheses)
         values = self._values(model, listed.strings, listed.bounds, listed.scores, Runtime())
         chosen = int(values.argmax())
-        return Choice(listed.strings[chosen], float(values[chosen]))
+        return ScoredString(listed.strings[chosen], float(values[chosen]))
 
     def _values(
         self,
@@ -106,15 +108,15 @@ class Variational(LatticeRule):
 
 
 def log_model(counts: NGramValues) -> NGramValues:
-    """Log-probabilities of n-grams' last words given those before, from expected counts in strings with boundaries.
+    """Return log-probabilities of n-grams' last words given their histories, from counts in strings with boundaries.
 
-    An n-gram that ends in a sentence's start is no event: its value is 0.
+    An n-gram that ends in a sentence start is no event: its value is 0.
     """
     ngrams = counts.ngrams
     sentence = np.repeat(np.arange(len(counts.sentences) - 1, dtype=np.int32), np.diff(counts.sentences))
     last = ngrams.offsets[1:] - 1
     event = ngrams.values[last] != BOS
-    # A history is known by its sentence, in the place of the last word, and the words before that.
+    # A history is identified by its words and by its sentence, in the place of the last word.
     keys = ngrams.values.copy()
     keys[last] = sentence
     history = kernels.intern_sequences(keys, ngrams.offsets)[0]
@@ -126,11 +128,11 @@ def log_model(counts: NGramValues) -> NGramValues:
 
 
 def bounded(strings: Ragged[np.int32], order: int) -> Ragged[np.int32]:
-    """The strings between `order - 1` sentence starts and a sentence end."""
+    """Return the strings with `order - 1` sentence starts before and a sentence end after them."""
     starts = np.repeat(strings.offsets[:-1], order - 1)
     places = np.concatenate([starts, strings.offsets[1:]])
     marks = np.concatenate([np.full(len(starts), BOS, np.int32), np.full(len(strings), EOS, np.int32)])
-    # Of marks at the same place, an end comes before the next string's starts.
+    # At the same place, an end comes before the next string's starts.
     strings_of = np.concatenate([np.repeat(np.arange(len(strings)), order - 1), np.arange(len(strings))])
     order_of = np.lexsort((marks, strings_of, places))
     values = np.insert(strings.values, places[order_of], marks[order_of])
@@ -138,9 +140,9 @@ def bounded(strings: Ragged[np.int32], order: int) -> Ragged[np.int32]:
 
 
 def bounded_graph(graph: Hypergraph, order: int) -> Hypergraph:
-    """The hypergraph whose strings stand between `order - 1` sentence starts and a sentence end.
+    """Return the hypergraph whose strings have `order - 1` sentence starts before and a sentence end after them.
 
-    In a lattice, starts are written by the edges without tails, so that still nothing is written to the left of a node.
+    In a lattice, edges without tails write the starts, so that still nothing is written to the left of a node.
     """
     leaf = graph.tails[:, 0] < 0
     begins = graph.templates.offsets[graph.template_ids[~leaf]]
@@ -166,7 +168,7 @@ def bounded_graph(graph: Hypergraph, order: int) -> Hypergraph:
 
 
 def _weighted(weights: NDArray[np.float64] | float, logs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The product, in which a weight of 0 outweighs a logarithm of 0."""
+    """Return the product, which is 0 for a weight of 0, even where the logarithm is -inf."""
     return np.multiply(
         weights, logs, where=np.broadcast_to(np.asarray(weights) != 0, logs.shape), out=np.zeros(logs.shape)
     )

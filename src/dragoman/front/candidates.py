@@ -16,7 +16,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.nbest import NBest
 from dragoman.core.progress import Progress
 from dragoman.core.weights import Weights
-from dragoman.decision.gains import Utility, called_gains
+from dragoman.decision.gains import Utility, utility_gains
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.rule import Decisions
 from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
@@ -88,7 +88,7 @@ def mbr(
         if cluster is not None:
             raise UsageError("a function is called by this process; expected the name of a metric, or no cluster")
         hypotheses = posterior.top(rule.hypotheses)
-        gains = called_gains(metric, hypotheses, posterior)
+        gains = utility_gains(metric, hypotheses, posterior)
         return Decisions.of_best(hypotheses.vocab, hypotheses.strings, gains, hypotheses.sentences).lines()
     with opened_runtime(cluster, threads) as runtime:
         return rule.choose_from(posterior.top(rule.hypotheses), posterior, runtime=runtime).lines()

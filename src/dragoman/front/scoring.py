@@ -16,7 +16,7 @@ from dragoman.core.display import frame, html_table
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime
 from dragoman.evaluation.statistics.comparison import Resampling, compare_systems
-from dragoman.evaluation.statistics.intervals import Measured, full_signature, measure
+from dragoman.evaluation.statistics.intervals import SystemScore, full_signature, measure
 from dragoman.front.texts import Text, lines_of, runtime_of
 from dragoman.metrics.tokeniser_choice import ChosenMetrics, metrics_for
 
@@ -197,6 +197,6 @@ def _translations(outputs: Text, references: Sequence[Corpus], name: str) -> Cor
 
 def _measured(
     chosen: ChosenMetrics, translations: Corpus, references: Sequence[Corpus], name: str, runtime: Runtime
-) -> Measured:
+) -> SystemScore:
     ((label, metric),) = chosen.metrics.items()
     return measure(metric, label, references, name, translations, note=chosen.notes.get(label), runtime=runtime)

@@ -1,4 +1,5 @@
-"""Sentence to samples of its derivations: the face that every sampler has, and a room for each kind of model.
+"""Sentences to samples of their derivations: chains, samplers and annealing for every kind of model.
 
-Callers see `Sampler`, `annealed` and `RankChains`, and never a kind's own room (`phrase/`).
+Callers see `Sampler` and `anneal`, and never the room of a kind (`phrase/`, `chart/`), which describes the space that
+chains move in.
 """

@@ -1,4 +1,4 @@
-"""Samples of the shards of a text: each sentence has the random numbers of its place in the whole text."""
+"""Samples of a text, shard by shard: a sentence's random numbers depend on its place in the whole text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.features import GLOBAL_FEATURES
 from dragoman.sampling.global_features import document_parts
-from dragoman.sampling.sampler import Sampled, Sampler
+from dragoman.sampling.sampler import SampleBatch, Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import BATCH, Shard, Translator
@@ -17,7 +17,7 @@ from dragoman.search.translator import BATCH, Shard, Translator
 
 @dataclass(frozen=True)
 class Draw:
-    """Draws samples of a shard; `more_features` are names of global features beside those of the model."""
+    """Sampling of a shard; `more_features` names global features beside those of the model."""
 
     options: Sampling
     seed: int = 1
@@ -31,7 +31,7 @@ class Draw:
         more = [GLOBAL_FEATURES.get(name)() for name in self.more_features]
         return Sampler.of(translator, self.options, proposal_weights=self.proposal_weights, global_features=more)
 
-    def __call__(self, translator: Translator, shard: Shard, runtime: Runtime) -> list[Sampled]:
+    def __call__(self, translator: Translator, shard: Shard, runtime: Runtime) -> list[SampleBatch]:
         """Sample a shard."""
         return list(
             self.sampler(translator).batches(
@@ -48,7 +48,7 @@ class Draw:
 
 def draw_samples(
     sharded: ShardedTranslator, draw: Draw, lines: Iterable[str], documents: Iterable[object] | None = None
-) -> Iterator[Sampled]:
+) -> Iterator[SampleBatch]:
     """Sample a text, in order, a batch at a time; documents that features see stay together."""
     together = draw.sampler(sharded.translator).sees_documents
     shards = document_shards(sharded, lines, documents) if together else sharded.shards(lines)
@@ -58,7 +58,7 @@ def draw_samples(
 def document_shards(
     sharded: ShardedTranslator, lines: Iterable[str], documents: Iterable[object] | None
 ) -> Iterator[Shard]:
-    """Cut a text into shards of whole documents; without labels, all of it is one."""
+    """Cut a text into shards of whole documents; without labels, the whole text is one document."""
     everything = list(lines)
     labels: Sequence[object] = [0] * len(everything) if documents is None else list(documents)
     first = 0

@@ -1,4 +1,4 @@
-"""Global features in a sampler: how the kernels get to see them."""
+"""Global features in a sampler: functions that kernels can call, and the documents that they see."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Signature = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64, _Words, _Offsets,
 
 
 class GlobalFunctions:
-    """Some features as functions that kernels can call, with their weights; must live as long as a kernel uses them."""
+    """Global features as functions that kernels can call, with their weights; keep it as long as a kernel runs."""
 
     def __init__(self, features: Sequence[GlobalFeature], weights: Weights):
         self.features = list(features)
@@ -40,7 +40,7 @@ class GlobalFunctions:
 
     @property
     def see_documents(self) -> bool:
-        """Whether there is a feature of documents."""
+        """True if some feature sees documents."""
         return bool(self.of_documents)
 
     @property
@@ -65,7 +65,7 @@ class GlobalFunctions:
     def values(
         self, source: Corpus, sentences: NDArray[np.int64], vocab: Vocab, hypotheses: Ragged[np.int32]
     ) -> FeatureRows:
-        """The values of the sentence features for translations; those of documents are no matter of one sentence."""
+        """Return the values of the sentence features for translations; no single sentence has values of documents."""
         chosen = [i for i, feature in enumerate(self.features) if isinstance(feature, SentenceFeature)]
         columns = [
             kernels.global_values(
@@ -82,7 +82,7 @@ class GlobalFunctions:
         return FeatureRows.from_dense([self.features[i].name for i in chosen], matrix)
 
     def failure(self, error: kernels.FunctionError) -> Exception:
-        """Say what went wrong when a kernel refused a value: what the feature raised, or that it is not finite."""
+        """Return why a kernel refused a value: the error that the feature raised, or that the value is not finite."""
         names = ", ".join(feature.name for feature in self.features)
         return self._failure or DataError(f"{error} (of {names})", expected="a finite value")
 
@@ -107,7 +107,7 @@ class GlobalFunctions:
                     _rows(source, source_offsets, sentences), _rows(target, target_offsets, sentences), changed
                 )
                 return float(value)
-            except Exception as error:  # a C function has no other way to say it
+            except Exception as error:  # a C function cannot raise
                 self._failure = error
                 return math.nan
 
@@ -115,7 +115,7 @@ class GlobalFunctions:
 
 
 def _compiled(feature: GlobalFeature) -> int | None:
-    """The address of what is compiled of a feature, if anything is."""
+    """Return the address of a feature's compiled function, if it has one."""
     incremental = feature.incremental if isinstance(feature, DocumentFeature) else None
     return feature.address if incremental is None else incremental
 
@@ -135,7 +135,7 @@ def document_parts(
 ) -> Iterator[tuple[list[str], NDArray[np.int64]]]:
     """Cut lines into batches of about `size` sentences, each with the bounds of its documents.
 
-    Without features that see documents (`together`), each sentence stands for itself, and lines are taken as they come.
+    Without features that see documents (`together`), each sentence is a document, and lines are streamed.
     """
     if not together:
         stream = iter(lines)
@@ -155,7 +155,7 @@ def document_parts(
 
 
 def document_bounds(labels: Sequence[object]) -> NDArray[np.int64]:
-    """Where the documents begin in lines with these labels, and where the last one ends.
+    """Return where documents begin in lines with these labels, and where the last one ends.
 
     >>> document_bounds(["a", "a", "b", "a"]).tolist()
     [0, 2, 3, 4]
@@ -165,7 +165,7 @@ def document_bounds(labels: Sequence[object]) -> NDArray[np.int64]:
 
 
 def read_documents(path: PathLike, lines: int) -> list[str]:
-    """Read the label of each of a text's `lines`; lines in a row with the same label are a document."""
+    """Read the label of each of a text's `lines`; consecutive lines with the same label form one document."""
     labels = list(read_lines(path))
     if len(labels) != lines:
         raise DataError(f"has {len(labels)} labels of documents", path=path, expected=f"{lines}, one for each sentence")

@@ -1,43 +1,43 @@
-"""Sampling: lines in, samples of their derivations out, whatever the kind of model."""
+"""Sampling: lines in, samples of their derivations out, for every kind of model."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pkgutil import resolve_name
-from typing import TypedDict, Unpack, cast
+from typing import TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.samples import Samples
+from dragoman.core.samples import DocumentTrace, Samples
 from dragoman.core.weights import Weights
 from dragoman.features import GlobalFeature
+from dragoman.sampling.chains import ChainResult, ChainSettings, refuse_document_features, run_chains
 from dragoman.sampling.forest import Forest
-from dragoman.sampling.global_features import GlobalFunctions
-from dragoman.sampling.schedule import Annealing, Sampling
+from dragoman.sampling.global_features import GlobalFunctions, document_parts
+from dragoman.sampling.schedule import Sampling
+from dragoman.sampling.space import AnySpace, space_for
 from dragoman.search.limits import SearchLimits
-from dragoman.search.translation import SearchResult
 from dragoman.search.translator import Translator
 
-#: Where the sampler for each kind of model is.
-_SAMPLERS = {
-    "phrase": "dragoman.sampling.phrase.sampler:PhraseSampler",
-    "chart": "dragoman.sampling.chart.sampler:ChartSampler",
-}
+#: Sentences that are sampled together, for each thread.
+_BATCH = 8
+
+#: Translations that are forced at once.
+_FORCED = 256
 
 
 @dataclass(frozen=True, eq=False)
-class Sampled:
-    """The samples of some sentences, and how they came about.
+class SampleBatch:
+    """Samples of some sentences, with statistics of the chains that drew them.
 
-    `derivations` has a row for each of the samples' rows: the derivation in the terms of its kind, by which it can be
-    found in a `Forest`. `moves` names what chains do; `tried` and `accepted` count it by sentence, chain and move.
-    `collected` has the number of samples by sentence and chain: fewer than asked for if time was over. `components` is
-    how many parts the derivations of each sentence fall into, between which only jumps lead.
+    `derivations` has a row for each row of the samples: the derivation as its kind of model writes it, which a `Forest`
+    can look up. `tried` and `accepted` count the `moves` by sentence, chain and move. `collected` is the number of
+    samples by sentence and chain: fewer than asked for if time ran out. `components` is the number of parts that the
+    derivations of each sentence fall into, between which only jumps lead.
     """
 
     samples: Samples
@@ -49,12 +49,12 @@ class Sampled:
     components: NDArray[np.int64]
 
     def counts(self, move: str) -> tuple[int, int]:
-        """How often a move was tried and accepted in all."""
+        """Return how often a move was tried and accepted in total."""
         place = self.moves.index(move)
         return int(self.tried[..., place].sum()), int(self.accepted[..., place].sum())
 
-    def sentence(self, i: int) -> Sampled:
-        """Return what was drawn of one sentence, without copying; see `Samples.sentence`."""
+    def sentence(self, i: int) -> SampleBatch:
+        """Return the samples of one sentence, without copying; see `Samples.sentence`."""
         at, rows = slice(i, i + 1), slice(*self.samples.sentences[i : i + 2].tolist())
         return replace(
             self,
@@ -67,15 +67,15 @@ class Sampled:
         )
 
 
-class Drawing(TypedDict, total=False):
-    """What can be asked of a sampler.
+class SampleArguments(TypedDict, total=False):
+    """Arguments of a sampler.
 
     Each sentence and chain has random numbers of its own, which depend on the `seed`, the sentence's place among the
-    lines and the chain's number: more samples, chains or threads leave the first ones as they are. `first` is added to
-    that place where the lines are a part of a text. `documents` are labels of the lines for global features of
-    documents; lines with the same label in a row are a document, and by default all are one. `features=False` leaves
-    features out, which take longer than the sampling itself; `trace` keeps the order in time. `runtime` is by default
-    that of the translator.
+    lines and the chain's number: more samples, chains or threads do not change the first ones. `first` is added to that
+    place if the lines are part of a text. `documents` are labels of the lines for global features of documents:
+    consecutive lines with the same label form one document, by default all lines. `features=False` leaves out features,
+    which take longer than the sampling itself; `trace` keeps the order in time. `runtime` defaults to the
+    translator's.
     """
 
     seed: int
@@ -87,8 +87,8 @@ class Drawing(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Request:
-    """What was asked of a sampler; see `Drawing`."""
+class _Arguments:
+    """Arguments of a sampler with their defaults; see `SampleArguments`."""
 
     seed: int = 1
     first: int = 0
@@ -98,8 +98,8 @@ class Request:
     runtime: Runtime = Runtime()
 
 
-class Sampler(ABC):
-    """Draws derivations from the model's distribution, p(derivation) ∝ exp(score / temperature), by Markov chains."""
+class Sampler:
+    """Sampler of derivations by Markov chains, with p(derivation) ∝ exp(score / temperature)."""
 
     def __init__(
         self,
@@ -121,13 +121,15 @@ class Sampler(ABC):
         names = {feature.name for feature in global_features}
         chosen = [*(feature for feature in ours if feature.name not in names), *global_features]
         self._functions = GlobalFunctions(chosen, weights) if chosen else None
-        # What weighs nothing changes nothing, and if no values are wanted, is not even looked at.
-        felt = [feature for feature in chosen if weights.get(feature.name) != 0]
-        self._felt = GlobalFunctions(felt, weights) if felt else None
+        # Features of weight 0 change nothing, and are skipped if nobody asks for their values.
+        weighted = [feature for feature in chosen if weights.get(feature.name) != 0]
+        self._weighted_functions = GlobalFunctions(weighted, weights) if weighted else None
+        self._space_type = space_for(translator.model.kind)
+        refuse_document_features(self._space_type, self._weighted_functions)
 
     @property
     def sees_documents(self) -> bool:
-        """Whether some feature sees several sentences together."""
+        """True if some feature sees several sentences together."""
         return self._functions is not None and self._functions.see_documents
 
     @classmethod
@@ -139,69 +141,115 @@ class Sampler(ABC):
         proposal_weights: Weights | None = None,
         global_features: Sequence[GlobalFeature] = (),
     ) -> Sampler:
-        """Return the sampler for the kind of a translator's model.
+        """Return a sampler for a translator's model.
 
         With `proposal_weights`, steps are drawn from the same model under other weights (say, a small language model in
-        place of a large one) and accepted so that the distribution stays that of the translator's weights (8.2.1 of
-        Arun's thesis). The model's global features have part in it, and so have `global_features` beside them; all are
-        weighted by their names in the translator's weights.
+        place of a large one) and accepted so that samples still follow the translator's weights (8.2.1 of
+        Arun's thesis). The model's global features take part, and so do `global_features`; the translator's weights
+        have a weight for each, by name.
         """
-        sampler = resolve_name(_SAMPLERS[translator.model.kind])
-        made: Sampler = sampler(translator, options, proposal_weights=proposal_weights, global_features=global_features)
-        return made
+        return cls(translator, options, proposal_weights, global_features)
 
-    def sample(self, lines: Iterable[str], **how: Unpack[Drawing]) -> Iterator[Samples]:
-        """Sample tokenised sentences, in order, a batch at a time; for what can be asked, see `Drawing`."""
+    def sample(self, lines: Iterable[str], **how: Unpack[SampleArguments]) -> Iterator[Samples]:
+        """Sample tokenised sentences, in order, a batch at a time; for the arguments see `SampleArguments`."""
         return (part.samples for part in self.batches(lines, **how))
 
-    def batches(self, lines: Iterable[str], **how: Unpack[Drawing]) -> Iterator[Sampled]:
-        """Sample like `sample`, and tell how it went."""
-        return self._sampled(lines, replace(Request(runtime=self.translator.runtime), **how))
+    def batches(self, lines: Iterable[str], **how: Unpack[SampleArguments]) -> Iterator[SampleBatch]:
+        """Sample like `sample`, and return statistics of the chains too."""
+        return self._run(lines, replace(_Arguments(runtime=self.translator.runtime), **how))
 
-    @abstractmethod
-    def _sampled(self, lines: Iterable[str], asked: Request) -> Iterator[Sampled]:
-        """Sample as was asked."""
+    def _run(self, lines: Iterable[str], request: _Arguments) -> Iterator[SampleBatch]:
+        number, runtime = request.first, request.runtime
+        functions = self._functions if request.features or request.trace else self._weighted_functions
+        together = functions is not None and functions.see_documents and self._space_type.joins_documents
+        for part, bounds in document_parts(lines, request.documents, _BATCH * runtime.threads, together=together):
+            space = replace(
+                self._space(part),
+                functions=functions if self._space_type.joins_documents else self._weighted_functions,
+                documents=bounds,
+            )
+            if self._proposal_weights is not None:
+                space = replace(space, proposal=space.batch.reweighted(self._proposal_weights))
+            settings = ChainSettings.sampling(self.options, seed=request.seed, trace=request.trace, first_number=number)
+            space, starts = self._starts(space, runtime)
+            chains = run_chains(space, settings, starts=starts, runtime=runtime)
+            short = int((chains.collected.min(axis=1) < self.options.samples).sum())
+            if short:
+                runtime.warn(f"the time was over for {short} of sentences {number + 1} to {number + len(part)}")
+            yield SampleBatch(
+                samples=_samples(space, chains, functions, features=request.features),
+                derivations=chains.derivations,
+                moves=space.moves,
+                tried=chains.tried,
+                accepted=chains.accepted,
+                collected=chains.collected,
+                components=space.components(runtime),
+            )
+            number += len(part)
 
-    @abstractmethod
+    def _space(self, lines: Sequence[str]) -> AnySpace:
+        return self._space_type.of(self.translator, lines)
+
+    def _starts(self, space: AnySpace, runtime: Runtime) -> tuple[AnySpace, Ragged[np.int32] | None]:
+        """Return where chains start, and the space with what a search found, if starts or jumps need one."""
+        initial = self.options.initial
+        forests = bool(self.options.jump_every) and space.jumps_use_forests
+        if forests or initial == "beam":
+            space = space.search(self.translator.limits, forests=forests, runtime=runtime)
+        if initial == "random":
+            return space, None
+        glosses = space.gloss(runtime)
+        if initial == "gloss":
+            return space, glosses
+        # Sentences that are too large for the search start with the gloss.
+        rows = [row if len(row) else plain for row, plain in zip(space.best_found(), glosses, strict=True)]
+        return space, Ragged.concatenate([Ragged(row, np.array([0, len(row)])) for row in rows])
+
     def forest(self, line: str, limits: SearchLimits) -> Forest | None:
         """Return what a search under these limits keeps of a sentence, for comparison; None if that is too large.
 
         Scores are divided by the temperature of the samples.
         """
+        return self._space([line]).forest(limits, self.options.temperature, self.translator.runtime)
 
-    @abstractmethod
     def log_scores(self, line: str, translations: Ragged[np.int32]) -> NDArray[np.float64]:
-        """For each translation of a sentence ln Σ exp(score / temperature) over all derivations that write it.
+        """Return for each translation of a sentence ln Σ exp(score / temperature) over all derivations that write it.
 
-        Less log Z it is the translation's log-probability; -inf where there is no derivation. Words are those of the
-        vocabulary of the sentence's samples.
+        Less log Z it is the translation's log-probability; -inf where there is no derivation. Words are numbers of the
+        vocabulary of the sentence's samples. The search is forced to write each of them, which costs far less than to
+        intersect the forest of all derivations with each.
         """
+        count = len(translations)
+        sums = np.empty(count)
+        copies = self._space([line] * min(_FORCED, count))
+        for begin in range(0, count, _FORCED):
+            # The last block is filled up with its last translation.
+            rows = np.minimum(np.arange(begin, begin + min(_FORCED, count)), count - 1)
+            sums[rows] = copies.forced_log_sums(
+                translations.take(rows), self.options.temperature, self.translator.runtime
+            )
+        return sums
 
 
-#: Where annealing for each kind of model is.
-_ANNEALED = {
-    "phrase": "dragoman.sampling.phrase.annealing:annealed",
-    "chart": "dragoman.sampling.chart.annealing:annealed",
-}
-
-
-def annealed(
-    translator: Translator,
-    lines: Iterable[str],
-    options: Annealing = Annealing(),
-    *,
-    seed: int = 1,
-    first: int = 0,
-    documents: Iterable[object] | None = None,
-) -> Iterator[SearchResult]:
-    """Translate tokenised sentences by annealing from what the search finds, in order, a batch at a time.
-
-    The best derivation of a sentence is never worse than the search's. Sentence i of the lines has random numbers of
-    its own, whatever the batches; `first` is added to i where the lines are a part of a text. The model's global
-    features take part, of which the search knows nothing. Those of documents see lines in a row with the same label in
-    `documents`, by default all, and the best is that of a document as a whole.
-    """
-    anneal = resolve_name(_ANNEALED[translator.model.kind])
-    return cast(
-        "Iterator[SearchResult]", anneal(translator, lines, options, seed=seed, first=first, documents=documents)
+def _samples(space: AnySpace, chains: ChainResult, functions: GlobalFunctions | None, *, features: bool) -> Samples:
+    sentences = np.repeat(np.arange(len(chains.sentences) - 1), np.diff(chains.sentences))
+    spelling = space.spell(sentences, chains.derivations)
+    rows = spelling.features() if features else FeatureRows.zeros(len(sentences))
+    scores, documents = chains.scores, None
+    if functions is not None:
+        values = functions.values(space.source, sentences, space.vocab, spelling.words)
+        scores = scores + values.dot(space.batch.weights)
+        rows = FeatureRows.join([rows, values]) if features else rows
+        if chains.document_values is not None and space.documents is not None:
+            documents = DocumentTrace(functions.of_documents, space.documents, chains.document_values)
+    return Samples(
+        vocab=space.vocab,
+        sentences=chains.sentences,
+        hypotheses=spelling.words,
+        scores=scores,
+        features=rows,
+        segmentations=spelling.parts,
+        counts=chains.counts,
+        trace=chains.trace,
+        documents=documents,
     )

@@ -10,7 +10,7 @@ from dragoman.core.nbest import NBest
 from dragoman.decision.rule import Rule
 from dragoman.decision.settings import Decision
 from dragoman.sampling.draw import Draw
-from dragoman.sampling.sampler import Sampled
+from dragoman.sampling.sampler import SampleBatch
 from dragoman.sampling.schedule import Annealing
 from dragoman.search.translation import Translation
 
@@ -73,7 +73,7 @@ class SentenceResult:
     translation: Translation | None = None
     nbest: NBest | None = None
     hypergraph: Hypergraph | None = None
-    samples: Sampled | None = None
+    samples: SampleBatch | None = None
     more_texts: tuple[str, ...] = ()
     has_derivation: bool = True
     is_too_large: bool = False

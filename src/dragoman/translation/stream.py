@@ -13,8 +13,8 @@ from dragoman.core.runtime import Runtime
 from dragoman.decision.rule import Evidence
 from dragoman.decision.settings import Decision
 from dragoman.formats.penn_trees import TreeFile
+from dragoman.sampling.annealing import anneal
 from dragoman.sampling.draw import Draw, document_shards
-from dragoman.sampling.sampler import annealed
 from dragoman.sampling.schedule import Annealing, Sampling
 from dragoman.search.markup import parse_markup, prepare_markup, without_markup
 from dragoman.search.shards import ShardedTranslator
@@ -156,7 +156,7 @@ class ShardResults:
 
     def _anneal(self, translator: Translator, shard: Shard, annealing: Annealing) -> list[SentenceResult]:
         seed, first, documents = self.outputs.seed, shard.first, shard.documents
-        parts = annealed(translator, shard.lines, annealing, seed=seed, first=first, documents=documents)
+        parts = anneal(translator, shard.lines, annealing, seed=seed, first=first, documents=documents)
         return [result for part in parts for result in self._of_search(part)]
 
     def _of_search(self, found: SearchResult) -> list[SentenceResult]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError
-from dragoman.decision.blocks import in_step, settled_weights
+from dragoman.decision.blocks import matching_blocks, settle_weights
 from dragoman.formats.nbest import chunks
 from dragoman.formats.nbest.jsonl import JsonlNBest
 
@@ -51,13 +51,13 @@ def test_the_first_that_lacks_a_number_says_what_weighs(blocks, numbers, expecte
             left.append(block)
             yield block
 
-    found, all_blocks = settled_weights(counted(), None)
+    found, all_blocks = settle_weights(counted(), None)
     assert (found, len(left)) == (expected, read)
     assert [block.sentence_ids for block in all_blocks] == [(0,), (1,), (2,)]
 
 
 def test_what_is_said_to_weigh_does(blocks):
-    found, all_blocks = settled_weights(blocks([sentence(0, "s"), sentence(1, "l")]), "uniform")
+    found, all_blocks = settle_weights(blocks([sentence(0, "s"), sentence(1, "l")]), "uniform")
     assert found == "uniform"
     assert len([*all_blocks]) == 2
 
@@ -67,7 +67,7 @@ def test_what_is_said_to_weigh_does(blocks):
 def test_evidence_goes_with_its_sentence(blocks, order, pieces, sizes):
     ours = blocks([{**sentence(i, "s"), "src": f"f{i}"} for i in range(5)], sizes[0])
     theirs = blocks([sentence(i, "s", "s") for i in order], sizes[1])
-    pairs = [*in_step(ours, theirs, "c", "e")]
+    pairs = [*matching_blocks(ours, theirs, "c", "e")]
     assert [name for one, _ in pairs for name in one.sentence_ids] == [0, 1, 2, 3, 4]
     assert [source for one, _ in pairs for source in one.sources] == ["f0", "f1", "f2", "f3", "f4"]
     assert all(one.sentence_ids == other.sentence_ids for one, other in pairs)
@@ -89,4 +89,4 @@ def test_evidence_goes_with_its_sentence(blocks, order, pieces, sizes):
 def test_evidence_for_other_sentences_is_refused(blocks, theirs, found, size):
     ours = blocks([sentence(i, "s") for i in range(3)], size)
     with pytest.raises(DataError, match=found):
-        [*in_step(ours, blocks([sentence(i, "s") for i in theirs], size), "c", "e")]
+        [*matching_blocks(ours, blocks([sentence(i, "s") for i in theirs], size), "c", "e")]

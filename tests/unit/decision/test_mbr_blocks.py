@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError
-from dragoman.decision.blocks import Block, decided_by_metric
+from dragoman.decision.blocks import EvidenceBlock, decide_by_metric
 from dragoman.decision.mbr import Mbr
 from dragoman.formats.nbest import chunks
 from dragoman.formats.nbest.jsonl import JsonlNBest
@@ -33,9 +33,9 @@ def lists(tmp_path):
 def test_blocks_are_decided_as_the_whole_is(lists, monkeypatch):
     whole = Mbr().decide(JsonlNBest().read(lists))
     monkeypatch.setattr(chunks, "BLOCK_BYTES", 300)
-    blocks = [Block.of(Mbr(), block, block, lists) for block in JsonlNBest().read_blocks(lists)]
+    blocks = [EvidenceBlock.of(Mbr(), block, block, lists) for block in JsonlNBest().read_blocks(lists)]
     assert len(blocks) > 2
-    decided = [*decided_by_metric(blocks, Bleu())]
+    decided = [*decide_by_metric(blocks, Bleu())]
     assert [line for one in decided for line in one.chosen.lines()] == whole.lines()
     assert np.concatenate([one.chosen.values for one in decided]).tolist() == whole.values.tolist()
 
@@ -43,4 +43,4 @@ def test_blocks_are_decided_as_the_whole_is(lists, monkeypatch):
 def test_evidence_without_weights_is_named(lists):
     candidates = JsonlNBest().read(lists)
     with pytest.raises(DataError, match=str(lists)):
-        Block.of(Mbr(weights_from="logprob"), candidates, candidates, lists)
+        EvidenceBlock.of(Mbr(weights_from="logprob"), candidates, candidates, lists)

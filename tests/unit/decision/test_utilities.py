@@ -179,4 +179,4 @@ def test_a_file_of_ours_for_other_lists(tmp_path):
     as_written(tmp_path / "u.npz", posterior, posterior, gains=np.zeros(3, np.float32))
     assert refused(tmp_path / "u.npz").startswith("'gains' has the shape (3,); expected (18,)")
     as_written(tmp_path / "u.npz", posterior, posterior, expected=np.zeros(3))
-    assert refused(tmp_path / "u.npz") == "'expected' has not a number for each candidate"
+    assert refused(tmp_path / "u.npz") == "'expected' does not have a number for each candidate"

@@ -53,7 +53,7 @@ def of_trees(folder):
 
 WRONG = {
     "another run": (lambda f: tuned(f, iterations=2), "`restart=True` to begin anew", "--restart to begin anew"),
-    "another plan": (other_plan, "`restart=True` to begin anew", "--restart to begin anew"),
+    "another plan": (other_plan, "`restart=True` to begin again", "--restart to begin again"),
     "a damaged run": (damaged_run, "`restart=True` begins anew", "--restart begins anew"),
     "a global feature": (global_feature, 'by `decision="mbr"` with', "by --decision mbr with --evidence samples"),
     "shares": (lambda f: tuned(f, out=f / "x", method="pro-mix"), "the mixture pro-mix", "the mixture pro-mix"),

@@ -13,14 +13,15 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.features import FEATURES, GLOBAL_FEATURES
 from dragoman.features.length_ratio import LengthRatio
+from dragoman.sampling.annealing import anneal, best_of_chains
+from dragoman.sampling.chains import ChainSettings
 from dragoman.sampling.global_features import document_parts
-from dragoman.sampling.phrase.annealing import anneal, annealed
-from dragoman.sampling.phrase.chains import run_chains
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Annealing, Sampling, Schedule
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space
+from oracles.chains import run
 from oracles.lexical_consistency import lexical_consistency
 from oracles.phrase_documents import Document
 
@@ -46,10 +47,9 @@ def sentences(count, seed=5):
 @pytest.mark.parametrize("seed", range(5))
 def test_values_at_each_sample_are_those_of_the_document_then(seed, per_pass):
     document = Document(400 + seed)
-    visited = run_chains(
-        document.batch(2),
+    visited = run(
+        document.space(2),
         Schedule(jump_every=2),
-        reordering_limit=document.limit,
         seed=seed,
         samples=40,
         chains=2,
@@ -57,8 +57,6 @@ def test_values_at_each_sample_are_those_of_the_document_then(seed, per_pass):
         burn_in=np.full(2, 2.0),
         per_pass=per_pass,
         trace=True,
-        functions=document.functions,
-        documents=np.array([0, 3, 6]),
         runtime=Runtime(threads=2),
     )
     assert visited.document_values.shape == (2, 2, 40, 2)
@@ -74,13 +72,8 @@ def test_values_at_each_sample_are_those_of_the_document_then(seed, per_pass):
 @pytest.mark.parametrize("seed", range(12))
 def test_annealing_finds_the_best_document(seed):
     document = Document(500 + seed)
-    derivations, scores = anneal(
-        document.batch(),
-        Annealing(chains=3, jump_every=3),
-        reordering_limit=document.limit,
-        functions=document.functions,
-        documents=np.array([0, 3]),
-    )
+    settings = ChainSettings.annealing(Annealing(chains=3, jump_every=3), seed=1, first_number=0)
+    derivations, scores = best_of_chains(document.space(), settings)
     pair = tuple(tuple(row.tolist()) for row in derivations)
     best = max(document.scores.values())
     assert document.scores[pair] == pytest.approx(best, abs=1e-9)
@@ -92,17 +85,7 @@ def test_annealing_finds_the_best_document(seed):
 def test_a_best_document_is_one_that_was_there_as_a_whole():
     """In the first of two chains each sentence could be best at another time; scores have to belong together."""
     document = Document(503)
-    visited = run_chains(
-        document.batch(),
-        Schedule(jump_every=0),
-        reordering_limit=document.limit,
-        seed=3,
-        samples=0,
-        chains=4,
-        burn_in=np.full(20, 5.0),
-        functions=document.functions,
-        documents=np.array([0, 3]),
-    )
+    visited = run(document.space(), Schedule(jump_every=0), seed=3, samples=0, chains=4, burn_in=np.full(20, 5.0))
     rows = [tuple(row.tolist()) for row in visited.best]
     for chain in range(4):
         assert visited.document_scores[0, chain] == pytest.approx(
@@ -178,7 +161,7 @@ def test_time_over_leaves_gaps():
 def test_annealed_translations_have_the_global_features_in_their_scores():
     model, lines = model_with(length_ratio={}, lexical_consistency={"min_length": 1}), sentences(7)
     translator = translator_of(model, length_ratio=4.0, lexical_consistency=0.0)
-    (part,) = annealed(translator, lines, Annealing(scans=50))
+    (part,) = anneal(translator, lines, Annealing(scans=50))
     for translation in part.translations(features=True):
         expected = sum(translator.weights[name] * value for name, value in translation.features.items())
         assert translation.score == pytest.approx(expected, abs=1e-9)
@@ -186,12 +169,12 @@ def test_annealed_translations_have_the_global_features_in_their_scores():
     strict = translator_of(model, lexical_consistency=50.0)
     values = {}
     for name, one in (("plain", translator_of(model)), ("strict", strict)):
-        texts = [t.text.split() for p in annealed(one, lines, Annealing(scans=50)) for t in p.translations()]
+        texts = [t.text.split() for p in anneal(one, lines, Annealing(scans=50)) for t in p.translations()]
         values[name] = lexical_consistency([line.split() for line in lines], texts)
     assert values["strict"] > values["plain"]
     labels = [0, 0, 0, 1, 1, 1, 1]
-    apart = [t.text for p in annealed(strict, lines, Annealing(scans=50), documents=labels) for t in p.translations()]
-    (first,) = annealed(strict, lines[:3], Annealing(scans=50))
+    apart = [t.text for p in anneal(strict, lines, Annealing(scans=50), documents=labels) for t in p.translations()]
+    (first,) = anneal(strict, lines[:3], Annealing(scans=50))
     assert apart[:3] == [translation.text for translation in first.translations()]
 
 
@@ -211,12 +194,7 @@ def test_documents_are_cut_into_batches_of_about_a_size():
 def test_starts_count_as_the_best_where_nothing_is_better():
     document = Document(500)
     best = max(document.scores, key=document.scores.__getitem__)
-    derivations, _ = anneal(
-        document.batch(),
-        Annealing(scans=1, start_temperature=9.0, end_temperature=9.0, jump_every=0),
-        reordering_limit=document.limit,
-        starts=Ragged.of(best, np.int32),
-        functions=document.functions,
-        documents=np.array([0, 3]),
-    )
+    hot = Annealing(scans=1, start_temperature=9.0, end_temperature=9.0, jump_every=0)
+    settings = ChainSettings.annealing(hot, seed=1, first_number=0)
+    derivations, _ = best_of_chains(document.space(), settings, starts=Ragged.of(best, np.int32))
     assert document.scores[tuple(tuple(row.tolist()) for row in derivations)] == pytest.approx(document.scores[best])

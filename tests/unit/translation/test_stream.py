@@ -15,8 +15,9 @@ from dragoman.decision.settings import Decision
 from dragoman.features import FEATURES
 from dragoman.formats.penn_trees import TreeFile
 from dragoman.model.bundle import Model
+from dragoman.sampling.annealing import anneal
 from dragoman.sampling.draw import Draw
-from dragoman.sampling.sampler import Sampler, annealed
+from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Annealing, Sampling
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translator import BATCH, Translator
@@ -121,7 +122,7 @@ def test_samples_are_those_of_the_whole_text_whatever_the_blocks(streams, transl
 
 def test_annealing_is_that_of_the_whole_text_whatever_the_blocks(streams, translator, lines):
     annealing = Annealing(scans=3)
-    parts = annealed(translator, lines, annealing, seed=7)
+    parts = anneal(translator, lines, annealing, seed=7)
     expected = [(one.text, one.score) for part in parts for one in part.translations()]
     for stream in streams:
         found = stream.results([lines[:5], lines[5:]], Outputs(annealing=annealing, seed=7))

@@ -20,7 +20,7 @@ from dragoman.core.files import PathLike, read_blocks, read_chunks, read_lines
 from dragoman.core.options import options_from
 from dragoman.core.progress import SILENT
 from dragoman.core.runtime import Runtime
-from dragoman.decision.settings import Draw
+from dragoman.decision.settings import SampleSource
 from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat, sniff
 from dragoman.formats.nbest.order import Id, Wanted, read_ids
 from dragoman.model.bundle import Model
@@ -88,7 +88,7 @@ def lines_in(path: Path) -> int | None:
 
 def sample_drawer(
     translator: Translator, options: Sequence[str] | None, seed: int, *, runtime: Runtime = Runtime()
-) -> Draw:
+) -> SampleSource:
     """What draws samples as evidence for a decision rule."""
     chains = Sampler.of(translator, options_from(Sampling, options or []))
     return partial(chains.sample, seed=seed, features=False, runtime=runtime)

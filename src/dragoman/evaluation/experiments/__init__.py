@@ -1,1 +1,1 @@
-"""Experiments: methods, decision rules and seeds over test sets, planned in one file, kept in one folder."""
+"""Experiments: methods, decision rules and seeds over test sets; a plan is a file, its results are a folder."""

@@ -1,18 +1,18 @@
-"""Carrying out a plan: every method with every seed, and what each translates, in folders that can be gone on with.
+"""Experiments: tuning runs of every method with every seed, and their translations, in folders that can be resumed.
 
-out/plan.toml                     what was asked for
-out/content.toml                  what the files that it names held then
-out/models/SYSTEM/                the models of systems that the plan trains
-out/untuned/tests/TEST/final.txt  translations under the weights that all begin with
+out/plan.toml                     the plan
+out/content.toml                  checksums of the files that it names
+out/models/SYSTEM/                models of the systems that the plan trains
+out/untuned/tests/TEST/final.txt  translations under the initial weights
 out/runs/METHOD/SEED/             a tuning run (see `tuning.run`), and in its folder `tests/TEST/`
-    final.txt                     translations under the weights that it ended with
-    000.txt, 001.txt, ...         translations under the weights after each iteration, if curves are wanted
+    final.txt                     translations under its final weights
+    000.txt, 001.txt, ...         translations under the weights after each iteration, if there are curves
 
-Beside `tests` there is `files.json` with the checksums of translations, and in `models` one of what models say of
-themselves (see `kept_files`).
+Beside `tests` there is `files.json` with the checksums of translations, and in `models` one for the files that
+describe models (see `files.py`).
 
-If the plan has decisions, translations are in `tests/TEST/DECISION/` (those of iterations for the first one only), and
-scales that were chosen for a run are in `decisions/DECISION.toml`.
+If the plan has decisions, translations are in `tests/TEST/DECISION/` (those of iterations for the first decision only),
+and the scales chosen for a run are in `decisions/DECISION.toml`.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ class Cell:
 
     @property
     def folder(self) -> Path:
-        """Where it is."""
+        """The folder of the run."""
         return self.translations.folder
 
     def __call__(self) -> None:
-        """Tune, translate, or go on with it."""
+        """Tune and translate, or resume."""
         with self.job.running(self.folder, runtime=self.translations.runtime) as run:
             steps = {f"{i:03}.txt": run.weights(i) for i in range(len(run.events()))} if self.curves else {}
             self.translations.write(run.weights(), steps)
 
 
 class Experiment:
-    """A plan and the folder in which it is carried out."""
+    """A plan and the folder of its results."""
 
     def __init__(self, plan: Plan, out: Path):
         self.plan = plan
@@ -73,9 +73,9 @@ class Experiment:
 
     @classmethod
     def begin(cls, path: Path, out: Path, *, restart: bool = False) -> Experiment:
-        """Read a plan and make its folder, or go on with one that was begun with the same plan and texts.
+        """Read a plan and make its folder, or resume a folder with the same plan and texts.
 
-        A folder that was begun with others is refused, or if `restart`, begun anew.
+        A folder with another plan or other texts is refused, or emptied if `restart`.
         """
         with cls.claimed(path, out, restart=restart) as begun:
             return begun
@@ -83,9 +83,9 @@ class Experiment:
     @classmethod
     @contextlib.contextmanager
     def claimed(cls, path: Path, out: Path, *, restart: bool = False) -> Iterator[Experiment]:
-        """Begin or go on, and keep all others off the folder until the end of this, whatever end that is.
+        """Begin or resume, and lock the folder for the duration of the context.
 
-        An experiment that is begun anew leaves what Dragoman did not write where it is.
+        Restarting an experiment leaves files that Dragoman did not write.
         """
         plan = Plan.read(path, out / _MODELS)
         for test in plan.tests:
@@ -104,24 +104,24 @@ class Experiment:
                 _begin(out, text, content)
             elif kept.read_bytes() != text:
                 raise DataError(
-                    "was begun with another plan",
+                    "has another plan",
                     path=out,
-                    expected="the same to go on, `restart=True` to begin anew, or a new folder",
+                    expected="the same plan to resume, `restart=True` to begin again, or a new folder",
                 )
             check_unchanged(out, read_toml(out / _CONTENT), {"content": content})
             yield cls(plan, out)
 
     def folder(self, method: Method, seed: int) -> Path:
-        """Where a method's run with some seed is."""
+        """Return the folder of a method's run with a seed."""
         return self.out / "runs" / method.folder / str(seed)
 
     @property
     def untuned(self) -> Path:
-        """Where the translations under the first weights are."""
+        """The folder of the translations under the initial weights."""
         return self.out / "untuned"
 
     def run(self, *, runtime: Runtime = Runtime()) -> None:
-        """Do all that is not done yet, by workers; those of a cluster must see the model, the texts and this folder."""
+        """Do all that is not done yet; workers of a cluster must see the model, the texts and this folder."""
         plan, workers = self.plan, runtime.workers
         if plan.systems is not None:
             plan.systems.train(plan.job, runtime=runtime.here())
@@ -150,7 +150,7 @@ class Experiment:
 
 
 class _Watch:
-    """Says what the runs have done since the last look; they say it in their folders."""
+    """Progress of runs, read from their folders."""
 
     def __init__(self, cells: dict[str, Cell], steps: int, done: ShareDone, runtime: Runtime):
         self._cells, self._steps, self._done, self._runtime = cells, steps, done, runtime
@@ -167,7 +167,7 @@ class _Watch:
             ended = bool(events and events[-1]["stop"])
             files = cell.translations.finals
             translated = sum(path.exists() for path in files) / len(files) if ended else 0.0
-            # Translating the tests counts as much as two iterations.
+            # Translating the test sets counts as two iterations.
             finished += (
                 1.0 if ended and translated == 1 else min((len(events) + 2 * translated) / (self._steps + 2), 0.9)
             )
@@ -175,7 +175,7 @@ class _Watch:
 
 
 def _events(cell: Cell) -> list[dict[str, Any]]:
-    """What a run has told; nothing if its log is damaged, which the run itself will say."""
+    """Return the events of a run; none if its log is damaged, which the run itself will report."""
     try:
         return Run(cell.folder).events()
     except DataError:
@@ -190,7 +190,7 @@ def _translate_untuned(translations: Translations) -> None:
 
 
 def _refuse_used(out: Path) -> None:
-    """Refuse a folder that has something in it, but no plan: an experiment may just be beginning."""
+    """Refuse a folder that has other files and no plan."""
     ours = (_CONTENT, LOCK)
     used = out.exists() and any(not is_leftover(entry) and entry.name not in ours for entry in out.iterdir())
     if used and not (out / _PLAN).exists():
@@ -198,7 +198,7 @@ def _refuse_used(out: Path) -> None:
 
 
 def _begin(out: Path, text: bytes, content: dict[str, str]) -> None:
-    """Write what is asked for; an experiment begins when its plan is written, and until then may be begun again."""
+    """Write checksums and then the plan; an experiment begins when its plan is written."""
     with open_output(out / _CONTENT) as stream:
         stream.write(format_toml({"content": content}).encode())
     with open_output(out / _PLAN) as stream:
@@ -206,7 +206,7 @@ def _begin(out: Path, text: bytes, content: dict[str, str]) -> None:
 
 
 def _remove(out: Path) -> None:
-    """Remove what an experiment has written but for its plan, unless somebody still works in one of its folders."""
+    """Remove all results of an experiment, but not its plan, unless a process still works in one of its folders."""
     with contextlib.ExitStack() as stack:
         for folder in sorted([*out.glob("runs/*/*/run.toml"), *out.glob("untuned/tests")]):
             stack.enter_context(locked(folder.parent))
@@ -214,7 +214,7 @@ def _remove(out: Path) -> None:
 
 
 def _check_trees(plan: Plan, path: Path) -> None:
-    """Refuse a plan that lacks trees: runs would find out only when they come to a text without."""
+    """Refuse a plan that lacks trees, before runs fail at a text without trees."""
     if not features_of_trees(Model.load(plan.job.model)):
         return
     texts: dict[str, Path | None] = {"the tuning set": plan.job.trees}
@@ -223,6 +223,4 @@ def _check_trees(plan: Plan, path: Path) -> None:
     texts |= {f"the test set '{test.name}'": test.trees for test in plan.tests}
     for name, trees in texts.items():
         if trees is None:
-            raise DataError(
-                f"has no trees for {name}, and the model looks at them", path=path, expected='trees = "FILE"'
-            )
+            raise DataError(f"has no trees for {name}, and the model needs them", path=path, expected='trees = "FILE"')

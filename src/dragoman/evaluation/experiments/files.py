@@ -1,4 +1,4 @@
-"""Files that an experiment keeps, each with a checksum: what is damaged is refused, what is missing is made."""
+"""Files of an experiment with checksums: a damaged file is refused, a missing one is made."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
 from dragoman.core.journal import FILES, opened, sealed
 
-#: The file in which the checksums of the others are.
+#: The file with the checksums of the others.
 RECORD = "files.json"
 
 
-class KeptFiles:
+class FileRecord:
     """The files below a folder that are written once, and `files.json` with their checksums.
 
-    The checksum is written first, so that a file without one is of an older version, or its record is lost.
+    The checksum is written first: a file without one comes from an older version, or its record is lost.
     """
 
     def __init__(self, folder: Path):
@@ -27,11 +27,11 @@ class KeptFiles:
 
     @property
     def is_older(self) -> bool:
-        """Whether there is no record, as in folders of older versions."""
+        """True if there is no record, as in folders of older versions."""
         return not self._record.exists()
 
     def has(self, path: Path) -> bool:
-        """Whether a file is there and need not be written; refuses one that has changed."""
+        """Return whether a file exists and need not be written; refuse one that has changed."""
         if not path.exists():
             return False
         known = self._known()
@@ -42,12 +42,12 @@ class KeptFiles:
             raise DataError(
                 f"is damaged ({_cell(self._folder)})",
                 path=path,
-                expected=f"checksum {value}; remove the file, and `dragoman experiment` makes it anew",
+                expected=f"checksum {value}; remove the file, and `dragoman experiment` makes it again",
             )
         return value is not None
 
     def verified(self, path: Path) -> Path:
-        """A file that must be there, and whole."""
+        """Return the path of a file; refuse one that is missing or damaged."""
         if not self.has(path):
             found = f"is missing ({_cell(self._folder)})"
             raise DataError(found, path=path, expected="what `dragoman experiment` writes; run it again")
@@ -60,7 +60,7 @@ class KeptFiles:
             stream.write(data)
 
     def note(self, checksums: Iterable[tuple[Path, int]]) -> None:
-        """Remember checksums of files."""
+        """Record checksums of files."""
         before = self._known() or {}
         known = before | {self._name(path): value for path, value in checksums}
         if known != before:
@@ -71,7 +71,7 @@ class KeptFiles:
         return path.relative_to(self._folder).as_posix()
 
     def _known(self) -> dict[str, int] | None:
-        """All checksums, or None if there is no record."""
+        """Return all checksums, or None if there is no record."""
         if self.is_older:
             return None
         found = opened(self._record.read_bytes().removesuffix(b"\n"))
@@ -80,18 +80,18 @@ class KeptFiles:
                 f"is damaged ({_cell(self._folder)})",
                 path=self._record,
                 expected="checksums of the files beside it; remove it, tests and decisions, and `dragoman experiment`"
-                " makes them anew",
+                " makes them again",
             )
         return dict(found[0][FILES])
 
 
 def _cell(folder: Path) -> str:
-    """Which part of an experiment a folder is."""
+    """Return which part of an experiment a folder is."""
     return f"{folder.parent.name}, seed {folder.name}" if folder.name.isdecimal() else folder.name
 
 
 def folder_name(name: str) -> str:
-    """A name that is good for a folder.
+    """Return a name that is valid for a folder.
 
     >>> folder_name("LUS (1/100)")
     'LUS-1-100'

@@ -1,4 +1,4 @@
-"""The plan of an experiment: a TOML file that says which methods to tune with, how often, and where to measure.
+"""Plans of experiments: TOML files with the methods to tune with, the number of runs, and the test sets.
 
     model = "model"
     source = "dev.fr"
@@ -18,7 +18,7 @@
     source = "test.fr"
     reference = ["test.en"]
 
-Methods that learn from samples also look at
+Methods that learn online also use
 
     [course]
     judge_by = "mbr"
@@ -27,20 +27,20 @@ Methods that learn from samples also look at
     source = "dev2.fr"
     reference = ["dev2.en"]
 
-A model with features of source trees needs `trees = "dev.trees"` beside every `source`: the plan's own, that of
-`[held_out]` and those of the test sets.
+A model with features of source trees needs `trees = "dev.trees"` beside every `source`: the plan's own, and those of
+`[held_out]` and of the test sets.
 
-A method may have a model of its own, so that systems are compared that differ in more than their weights:
+A method may have its own model, to compare systems that differ in more than their weights:
 
     [[method]]
     name = "mixed by perplexity"
     use = "pro"
     model = "models/perp"
 
-or `system = "perp"`, if the plan has corpora to train systems on, see `plan_corpora.py`.
+or `system = "perp"`, if the plan has corpora to train systems on, see `plan_parts.py`.
 
 Paths are relative to the file. `correction = "holm"` corrects p-values for the number of pairs. Tables `[[decision]]`
-say by which rules to translate, see `plan_decisions.py`.
+list the rules to translate by, see `plan_parts.py`.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _KEYS = frozenset({*_FILES, *_TEXTS, *_TABLES, *_TRAINED, "runs", "seeds", "curv
 
 @dataclass(frozen=True)
 class Method:
-    """A tuner under the name that tables show, and a model if it is not that of the plan."""
+    """A tuner with its name in tables, and a model if it differs from the plan's."""
 
     name: str
     tuner: TuningMethod
@@ -97,9 +97,9 @@ class Method:
 
 @dataclass(frozen=True)
 class TestSet:
-    """Texts to measure on."""
+    """Texts to evaluate on."""
 
-    __test__ = False  # for test collectors, which like the name
+    __test__ = False  # pytest would collect the class by its name
 
     name: str
     source: Path
@@ -114,10 +114,9 @@ class TestSet:
 
 @dataclass(frozen=True)
 class Plan:
-    """Methods, seeds, decisions and test sets, each with each.
+    """Methods, seeds, decisions and test sets, in all combinations.
 
-    The first metric is tuned to and tested for significance, with p-values corrected for the number of pairs if the
-    plan says so.
+    The first metric is tuned to and tested for significance. A `correction` corrects p-values for the number of pairs.
     """
 
     title: str
@@ -133,11 +132,11 @@ class Plan:
 
     @property
     def has_decisions(self) -> bool:
-        """Whether it says by which rules to translate."""
+        """True if the plan lists decision rules."""
         return self.decisions != (AS_DECODED,)
 
     def content(self) -> dict[str, str]:
-        """What the models and the texts hold, in a few letters each; for systems to train, their corpora."""
+        """Return checksums of the models and the texts; of the corpora, for systems to train."""
         found = self.job.content() if self.systems is None else self.job.text_content() | self.systems.content()
         trained = [] if self.systems is None else self.systems.folders
         for method in self.methods:
@@ -150,26 +149,26 @@ class Plan:
 
     @classmethod
     def read(cls, path: Path, models: Path) -> Plan:
-        """Read and check a plan; nothing but the files that it names is needed to carry it out.
+        """Read and check a plan.
 
-        If it has systems to train, they go into the folder `models`.
+        Systems that it trains go into the folder `models`.
         """
         values = read_toml(path)
         try:
             return _plan(path, values, models)
         except DataError:
             raise
-        except DragomanError as error:  # an option that is wrong
+        except DragomanError as error:  # a wrong option
             raise DataError(str(error), path=path) from None
 
     def jobs(self) -> dict[tuple[Method, int], Job]:
-        """The job of each method and seed."""
+        """Return the job of each method and seed."""
         return {
             (method, seed): replace(self.job_of(method), seed=seed) for method in self.methods for seed in self.seeds
         }
 
     def job_of(self, method: Method) -> Job:
-        """The job of a method, with whatever seed."""
+        """Return the job of a method, with any seed."""
         return replace(self.job, tuner=method.tuner, model=method.model or self.job.model)
 
 
@@ -209,7 +208,7 @@ def _plan(path: Path, values: Mapping[str, Any], models: Path) -> Plan:
         prepared=_flag(path, values, "prepared", False),
     )
     held_out = job.validation
-    Decision.of(held_out.judge_by, evidence=held_out.judge_evidence)  # to be refused now rather than later
+    Decision.of(held_out.judge_by, evidence=held_out.judge_evidence)  # refused now rather than later
     return Plan(
         title=str(values.get("title", f"Experiment {path.stem}")),
         job=job,
@@ -234,7 +233,7 @@ def _method(path: Path, row: Mapping[str, Any], systems: PlannedSystems | None) 
 
 
 def _model(path: Path, name: str, row: Mapping[str, Any], systems: PlannedSystems | None) -> Path | None:
-    """The model that a method has for itself."""
+    """Return a method's own model, if it has one."""
     if systems is None or "system" not in row:
         return _perhaps(path, row, "model")
     if "model" in row or row["system"] not in systems.names:

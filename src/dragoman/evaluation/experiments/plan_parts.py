@@ -1,6 +1,6 @@
-"""Corpora and decision rules of the plan of an experiment.
+"""Corpora and decision rules in the plan of an experiment.
 
-[[corpus]]                                  # that of the domain first
+[[corpus]]                                  # the corpus of the domain comes first
 name = "in"
 source = "mine.fr"
 target = "mine.en"
@@ -12,18 +12,18 @@ target = "web.en"
 
 [adapt]
 systems = ["in", "joint", "perp", "pro-mix"]
-tokenised = true                            # and whatever else `dragoman adapt` takes
+tokenised = true                            # and other options of `dragoman adapt`
 aligner = "hmm"
 lm = { order = 3 }
 
 [[decision]]
 name = "MBR"                        # by default the rule's name
 use = "mbr"                         # a rule, or a decision file; by default the name
-evidence = "samples"                # by default what suits the rule best; nbest_size goes with "nbest"
+evidence = "samples"                # by default the most suitable for the rule; nbest_size goes with "nbest"
 options = { hypotheses = 500 }
 sampling = { samples = 500 }        # with samples
 scales = [0.25, 0.5, 1, 2, 4, 8]    # choose the rule's scale for each run, on the tuning set
-scale_lines = 300                   # on so many of its lines; by default on all
+scale_lines = 300                   # number of its lines to use; by default all
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from dragoman.decision import RULES
 from dragoman.decision.max_derivation import MaxDerivation
 from dragoman.decision.rule import Evidence, EvidenceKind
 from dragoman.decision.settings import Decision
-from dragoman.evaluation.experiments.files import KeptFiles, folder_name
+from dragoman.evaluation.experiments.files import FileRecord, folder_name
 from dragoman.metrics.references import reference_files
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
@@ -51,13 +51,13 @@ from dragoman.tuning.runs.job import Job
 
 _CORPUS = ("name", "source", "target")
 
-#: The system whose shares are weights, and the method that tunes these.
+#: The system whose interpolation weights are tuned, and the method that tunes them.
 _MIXED = "pro-mix"
 
 
 @dataclass(frozen=True)
 class PlannedSystems:
-    """Systems to train on corpora, each a model in a folder of its own."""
+    """Systems to train on corpora, each a model in its own folder."""
 
     corpora: Mapping[str, tuple[Path, Path]]
     names: tuple[str, ...]
@@ -65,29 +65,29 @@ class PlannedSystems:
     out: Path
 
     def folder(self, name: str) -> Path:
-        """Where the model of a system is."""
+        """Return the folder of a system's model."""
         return self.out / name
 
     @property
     def folders(self) -> list[Path]:
-        """Where the models are."""
+        """Return the folders of all models."""
         return [self.folder(name) for name in self.names]
 
     def _described(self, name: str) -> list[Path]:
-        """The files of a model that say what it is; checksums of its arrays are among them."""
+        """Return the files that describe a model; they include checksums of its arrays."""
         return [self.folder(name) / file for file in ("model.toml", "weights.txt", CHECKSUMS)]
 
     def content(self) -> dict[str, str]:
-        """What the corpora hold, in a few letters each."""
+        """Return checksums of the corpora."""
         return {f"corpus {name}": digest(files) for name, files in self.corpora.items()}
 
     def methods(self) -> list[dict[str, str]]:
-        """The methods of a plan that names none: each system tuned by PRO, that with shares by PRO-mix."""
+        """Return the methods of a plan that names none: PRO for each system, PRO-mix for the mixture."""
         return [{"name": name, "use": _MIXED if name == _MIXED else "pro", "system": name} for name in self.names]
 
     def train(self, job: Job, *, runtime: Runtime = Runtime()) -> None:
-        """Train the systems that are not there yet, with the tuning set of a job."""
-        files = KeptFiles(self.out)
+        """Train the systems that do not exist yet, with the tuning set of a job."""
+        files = FileRecord(self.out)
         missing = [name for name in self.names if not all(files.has(path) for path in self._described(name))]
         if not missing:
             return
@@ -100,7 +100,7 @@ class PlannedSystems:
 
 
 def planned_systems(path: Path, values: Mapping[str, Any], out: Path) -> PlannedSystems | None:
-    """Make systems of the tables `[[corpus]]` and `[adapt]` of a plan, or none if it has neither."""
+    """Return the systems of the tables `[[corpus]]` and `[adapt]` of a plan, or None if it has neither."""
     rows, adapt = values.get("corpus"), values.get("adapt")
     if rows is None and adapt is None:
         return None
@@ -149,9 +149,9 @@ _KEYS = ("name", "use", "evidence", "nbest_size", "options", "sampling", "scales
 
 @dataclass(frozen=True)
 class PlannedDecision:
-    """A decision rule under the name that tables show, with the evidence that it is to see.
+    """A decision rule with its name in tables and its evidence.
 
-    If there are `scales`, the rule's scale is yet to be chosen from them, on `scale_lines` lines of the tuning set.
+    If there are `scales`, the rule's scale is chosen from them, on `scale_lines` lines of the tuning set.
     """
 
     name: str
@@ -167,17 +167,17 @@ class PlannedDecision:
 
     @property
     def by_samples(self) -> bool:
-        """Whether it decides by samples."""
+        """True if samples are its evidence."""
         return self.decision.evidence == "samples"
 
     @property
     def by_decoder(self) -> bool:
-        """Whether it is what the decoder prints anyway, so that no evidence needs to be gathered."""
+        """True if the decision is the decoder's own output, which needs no evidence."""
         return isinstance(self.decision.rule, MaxDerivation) and self.decision.evidence == "hypergraph"
 
     @property
     def sees(self) -> tuple[object, ...]:
-        """All that its evidence depends on: decisions that see the same can share it."""
+        """All that its evidence depends on; decisions with equal values share their evidence."""
         if self.by_decoder:
             return ("decoder",)
         if self.by_samples:
@@ -187,7 +187,7 @@ class PlannedDecision:
         return ("hypergraph",)
 
     def at(self, scale: float) -> PlannedDecision:
-        """The same decision at some scale; samples have the scale at which they are drawn: at another temperature."""
+        """Return the same decision at a scale; for samples, that is the inverse of their temperature."""
         if self.by_samples:
             sampling = replace(self.sampling, temperature=self.sampling.temperature / scale)
             return replace(self, sampling=sampling, scales=(), scale_lines=None)
@@ -198,7 +198,7 @@ class PlannedDecision:
     def gather(
         self, translator: Translator, lines: Sequence[str], *, seed: int, density: float = 0.0
     ) -> Iterator[Evidence]:
-        """Yield what the rule is to see about some sentences, a batch at a time."""
+        """Yield the rule's evidence about some sentences, a batch at a time."""
         draw = None
         if self.by_samples:
             sampler = Sampler.of(translator, self.sampling)
@@ -206,12 +206,12 @@ class PlannedDecision:
         return self.decision.gather(translator, lines, density=density, draw=draw)
 
 
-#: What an experiment does that says nothing of decisions: the decoder's translations, in no folder of their own.
+#: The decision of a plan without decisions: the decoder's translations, without a folder of their own.
 AS_DECODED = PlannedDecision("", Decision(MaxDerivation(), "hypergraph"))
 
 
 def planned_decisions(path: Path, rows: Any) -> tuple[PlannedDecision, ...]:
-    """Make decisions of the tables of a plan; without any, the decoder decides."""
+    """Return the decisions of the tables of a plan; without tables, the decoder's."""
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise DataError("has a 'decision' that is no list of tables", path=path, expected="[[decision]]")
     return tuple(_planned(path, row) for row in rows) or (AS_DECODED,)
@@ -255,7 +255,7 @@ def _decision(path: Path, use: str, row: Mapping[str, Any]) -> Decision:
 
 
 def _check(planned: PlannedDecision, row: Mapping[str, Any]) -> None:
-    """Refuse what would have no effect, or would only fail after the tuning."""
+    """Refuse settings that have no effect, or would fail only after tuning."""
     rule, evidence = planned.decision.rule, planned.decision.evidence
     scale = rule.to_dict().get("scale")
     if "sampling" in row and evidence != "samples":

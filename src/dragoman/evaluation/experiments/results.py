@@ -16,7 +16,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.evaluation.experiments.experiment import Experiment
-from dragoman.evaluation.experiments.files import KeptFiles
+from dragoman.evaluation.experiments.files import FileRecord
 from dragoman.evaluation.experiments.plan import Method, Plan, TestSet
 from dragoman.evaluation.experiments.plan_parts import PlannedDecision
 from dragoman.evaluation.experiments.scale_choice import ChosenScale
@@ -32,23 +32,23 @@ from dragoman.tuning.runs.run import Run
 
 Vector = NDArray[np.float64]
 
-#: What each line of `events.jsonl` may say of the loop; other numbers are a method's own.
+#: Fields of the loop in lines of `events.jsonl`; others are a method's own.
 _OF_THE_LOOP = frozenset({"iteration", "step", "score", "candidates", "new", "objective", "stop", "seconds"})
 
 
-class Tuned:
-    """The runs of an experiment that has been carried out, or is."""
+class TuningResults:
+    """The tuning runs of an experiment, finished or under way."""
 
     def __init__(self, experiment: Experiment):
         self._experiment = experiment
         self._plan = experiment.plan
 
     def run(self, method: Method, seed: int) -> Run:
-        """The run of a method with some seed."""
+        """Return the run of a method with a seed."""
         return Run(self._experiment.folder(method, seed))
 
     def runs(self, method: Method) -> list[Run]:
-        """All runs of a method."""
+        """Return all runs of a method."""
         return [self.run(method, seed) for seed in self._plan.seeds]
 
     @cached_property
@@ -57,49 +57,49 @@ class Tuned:
         return 1 if parse_metric(self._plan.metrics[0]).higher_is_better else -1
 
     def scores(self, method: Method) -> Vector:
-        """The best score on the tuning set of each run."""
+        """Return the best score of each run on the tuning set."""
         return np.array(
             [self.sign * max(self.sign * event["score"] for event in run.events()) for run in self.runs(method)]
         )
 
     def unchanged(self, method: Method) -> NDArray[np.bool_]:
-        """Which runs ended with the weights they began with, because they found nothing better."""
+        """Return which runs ended with their initial weights, because they found nothing better."""
         return np.array([run.weights() == run.weights(0) for run in self.runs(method)], bool)
 
     def best_run(self, method: Method) -> Run:
-        """The run with the best score on the tuning set."""
+        """Return the run with the best score on the tuning set."""
         return self.runs(method)[int(np.argmax(self.sign * self.scores(method)))]
 
     def seconds(self, method: Method) -> Vector:
-        """How long each run took."""
+        """Return the duration of each run in seconds."""
         return np.array([sum(record.total_seconds for record in run.records()) for run in self.runs(method)])
 
     def iterations(self, method: Method) -> NDArray[np.int64]:
-        """How many iterations each run had."""
+        """Return the number of iterations of each run."""
         return np.array([len(run.events()) for run in self.runs(method)])
 
     def curve(self, method: Method) -> Vector:
-        """The score on the tuning set before each iteration: a row a run; one that has ended stays where it is."""
-        return aligned([[event["score"] for event in run.events()] for run in self.runs(method)])
+        """Return scores on the tuning set before each iteration, a row per run; short runs repeat their last score."""
+        return pad_rows([[event["score"] for event in run.events()] for run in self.runs(method)])
 
     def numbers(self, method: Method, key: str) -> list[Vector]:
-        """What iterations say under some key, run by run: a row of iteration and number for each that has one."""
+        """Return the numbers that iterations report under a key, by run: rows of iteration and number."""
         found = [
             [(e["iteration"], e[key]) for e in run.events() if _is_number(e.get(key))] for run in self.runs(method)
         ]
         return [np.array(rows, np.float64).reshape(-1, 2) for rows in found]
 
     def own_numbers(self, method: Method) -> list[str]:
-        """The keys of numbers that a method says of its iterations beside what the loop does, in their order."""
+        """Return the keys of numbers that a method itself reports of its iterations, in their order."""
         events = [event for run in self.runs(method) for event in run.events()]
         keys = [key for event in events for key, value in event.items() if _is_number(value)]
         return [key for key in dict.fromkeys(keys) if key not in _OF_THE_LOOP]
 
 
-def aligned(rows: Sequence[Sequence[float] | Vector]) -> Vector:
-    """Rows of unequal length as a matrix: the last value of a short one is repeated.
+def pad_rows(rows: Sequence[Sequence[float] | Vector]) -> Vector:
+    """Return rows of unequal length as a matrix; short rows repeat their last value.
 
-    >>> aligned([[1.0], [2.0, 3.0]]).tolist()
+    >>> pad_rows([[1.0], [2.0, 3.0]]).tolist()
     [[1.0, 1.0], [2.0, 3.0]]
     """
     longest = max(map(len, rows))
@@ -110,8 +110,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-class TunedWeights:
-    """Looks at weights as vectors of the dense features that were tuned."""
+class WeightVectors:
+    """Weights of runs as vectors of the tuned dense features."""
 
     def __init__(self, plan: Plan):
         self._plan = plan
@@ -124,36 +124,36 @@ class TunedWeights:
 
     @cached_property
     def names(self) -> list[str]:
-        """The dense features whose weights were chosen, of all models."""
+        """The tuned dense features of all models."""
         return list(dict.fromkeys(name for model in self._models.values() for name in self._plan.job.tuned(model)))
 
     @property
     def all_dense(self) -> bool:
-        """Whether all features are dense, so that pictures can show each of them."""
+        """True if all features are dense, so that figures can show each of them."""
         return not any(model.sparse_prefixes for model in self._models.values()) and len(self.names) <= MOST_DENSE
 
     def scaled(self, weights: Weights) -> Vector:
-        """The tuned weights as a vector whose absolute values sum to 1."""
+        """Return the tuned weights as a vector whose absolute values sum to 1."""
         vector = weights.vector(self.names)
         return vector / max(float(np.abs(vector).sum()), 1e-300)
 
     def last_problem(
         self, method: Method, run: Run, *, runtime: Runtime = Runtime()
     ) -> Problem | HypergraphProblem | None:
-        """What the optimiser of a run saw last, if the run kept it; methods that learn from samples do not.
+        """Return the optimiser's last problem in a run, if the run saved its evidence; online methods do not.
 
-        Nor is there one of a method that tunes shares of mixed tables, whose scores are no sums of features, or of one
-        whose model has not all the features of the others.
+        There is none either for a method that tunes interpolation weights, whose scores are no sums of features, or for
+        a model that lacks features of the others.
         """
         job = self._plan.job_of(method)
         model = self._models[job.model]
-        if not kept_evidence(run) or job.mixes(model) or job.tuned(model) != self.names:
+        if not has_evidence(run) or job.mixes(model) or job.tuned(model) != self.names:
             return None
         return job.problem(model, run, runtime=runtime)
 
 
-def kept_evidence(run: Run) -> bool:
-    """Whether a run kept what it decoded."""
+def has_evidence(run: Run) -> bool:
+    """Return whether a run saved its decoded evidence."""
     return all(run.evidence(event["iteration"]).exists() for event in run.events())
 
 
@@ -161,15 +161,15 @@ UNTUNED = "untuned"
 
 
 @dataclass(frozen=True)
-class System:
-    """A method, or the weights that all begin with, and the rule by which they translate."""
+class ExperimentSystem:
+    """A method, or the initial weights, with a decision rule."""
 
     method: Method | None
     decision: PlannedDecision
 
     @property
     def method_name(self) -> str:
-        """The method, as tables show it."""
+        """The method's name in tables."""
         return UNTUNED if self.method is None else self.method.name
 
     @property
@@ -178,44 +178,44 @@ class System:
         return " / ".join(filter(None, (self.method_name, self.decision.name)))
 
 
-def systems_of(plan: Plan) -> list[System]:
-    """All systems of a plan: the untuned weights, then each method, by all decisions."""
-    return [System(method, decision) for method in (None, *plan.methods) for decision in plan.decisions]
+def systems_of(plan: Plan) -> list[ExperimentSystem]:
+    """Return all systems of a plan: the untuned weights, then each method, with all decisions."""
+    return [ExperimentSystem(method, decision) for method in (None, *plan.methods) for decision in plan.decisions]
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class SystemStatistics:
     """All systems on one test set under one metric: statistics with axes run, sentence and column."""
 
     metric: Metric
     scorer: Scorer
-    systems: dict[System, NDArray[np.float64]]
+    systems: dict[ExperimentSystem, NDArray[np.float64]]
     references: int = 1
 
     @property
     def signature(self) -> str:
-        """How its scores were made, in the words of the model."""
+        """The metric's signature, for text in the model's words."""
         return full_signature(self.metric, self.references, prepared=True)
 
-    def scores(self, system: System) -> Vector:
-        """The score of each run of a system."""
+    def scores(self, system: ExperimentSystem) -> Vector:
+        """Return the score of each run of a system."""
         return np.asarray(self.scorer.score(self.systems[system].sum(axis=1)))
 
 
-class Translated:
-    """The translations of an experiment that has been carried out."""
+class ExperimentTranslations:
+    """The translations of an experiment, and their scores."""
 
     def __init__(self, experiment: Experiment, *, runtime: Runtime = Runtime()):
         self._experiment, self._plan = experiment, experiment.plan
-        self._tuned = Tuned(experiment)
+        self._tuned = TuningResults(experiment)
         self._runtime = runtime
 
-    def measured(self, test: TestSet, metric: str) -> Measured:
-        """All systems on a test set, the untuned one first."""
+    def statistics(self, test: TestSet, metric: str) -> SystemStatistics:
+        """Return the statistics of all systems on a test set, the untuned one first."""
         chosen = parse_metric(metric)
         references = self._references(test)
         scorer = chosen.scorer(references)
-        return Measured(
+        return SystemStatistics(
             chosen,
             scorer,
             {
@@ -228,14 +228,14 @@ class Translated:
         )
 
     def _references(self, test: TestSet) -> list[Corpus]:
-        """The references in the words of the model, like the translations."""
+        """Return the references in the words of the model, like the translations."""
         job = self._plan.job
         return read_references(test.references, text=Model.load(job.model).preparation(prepared=job.prepared))
 
     def curve(self, method: Method, test: TestSet) -> Vector:
-        """The score under the weights before each iteration: a row a run; a run that has ended stays where it is.
+        """Return the score under the weights before each iteration, a row per run; short runs repeat their last score.
 
-        Translations are those of the first decision.
+        The first decision translates.
         """
         scorer = parse_metric(self._plan.metrics[0]).scorer(self._references(test))
         first = self._plan.decisions[0]
@@ -244,13 +244,13 @@ class Translated:
             names = [f"{i:03}.txt" for i in range(len(run.events()))]
             parts = [self._statistics(run.folder, test, first, name, scorer) for name in names]
             rows.append(scorer.score(np.array([part.sum(axis=0) for part in parts])))
-        return aligned(rows)
+        return pad_rows(rows)
 
-    def scales(self, system: System) -> list[ChosenScale]:
-        """The scale that was chosen for each run of a system, if its decision has scales to choose from."""
+    def scales(self, system: ExperimentSystem) -> list[ChosenScale]:
+        """Return the scale chosen for each run of a system, if its decision has scales to choose from."""
         return [ChosenScale.read(f, system.decision) for f in self._folders(system)] if system.decision.scales else []
 
-    def _folders(self, system: System) -> list[Path]:
+    def _folders(self, system: ExperimentSystem) -> list[Path]:
         if system.method is None:
             return [self._experiment.untuned]
         return [run.folder for run in self._tuned.runs(system.method)]
@@ -258,5 +258,5 @@ class Translated:
     def _statistics(
         self, folder: Path, test: TestSet, decision: PlannedDecision, name: str, scorer: Scorer
     ) -> NDArray[np.float64]:
-        file = KeptFiles(folder).verified(translations_folder(folder, test, decision) / name)
+        file = FileRecord(folder).verified(translations_folder(folder, test, decision) / name)
         return scorer.statistics(Corpus.read(file), runtime=self._runtime)

@@ -1,7 +1,7 @@
 """Choose the scales of decision rules on the tuning set, and summarise them over runs.
 
-Tuned weights say which derivation is best, and nothing about how much better it is: a rule that looks at probabilities
-needs a scale for them, and weights of other methods may need another one.
+Tuned weights determine which derivation is best, and not how much better it is: a rule that uses probabilities needs a
+scale for them, which may differ between methods.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dragoman.core.toml import read_toml
 from dragoman.core.weights import Weights
 from dragoman.decision.rule import Rule
 from dragoman.decision.settings import GridPoint, best_point, grid_density, search_grid
-from dragoman.evaluation.experiments.files import KeptFiles
+from dragoman.evaluation.experiments.files import FileRecord
 from dragoman.evaluation.experiments.plan_parts import PlannedDecision
 from dragoman.evaluation.statistics.intervals import geometric_mean, mean_sd
 from dragoman.metrics.combined import parse_metric
@@ -34,15 +34,15 @@ Options = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class ChosenScale:
-    """The scale of a decision for some weights, and what each scale scored on the tuning set."""
+    """The scale of a decision for some weights, and the score of each scale on the tuning set."""
 
     scale: float
     scores: dict[float, float]
 
     @classmethod
     def read(cls, folder: Path, decision: PlannedDecision) -> ChosenScale:
-        """Read what `choose_scales` found for a run."""
-        file = KeptFiles(folder).verified(_file(folder, decision))
+        """Read the choice of `choose_scales` for a run."""
+        file = FileRecord(folder).verified(_file(folder, decision))
         tuning: Any = read_toml(file).get("tuning")
         try:
             found = cls(float(tuning["scale"]), dict(zip(tuning["scales"], map(float, tuning["scores"]), strict=True)))
@@ -56,13 +56,13 @@ class ChosenScale:
 def choose_scales(
     job: Job, decisions: Sequence[PlannedDecision], weights: Weights, folder: Path, *, runtime: Runtime = Runtime()
 ) -> list[PlannedDecision]:
-    """Return the decisions at the scales that are best for some weights; what was chosen before is read again.
+    """Return the decisions at the scales that are best for some weights; earlier choices are read from their files.
 
-    Evidence is made once for all that see the same: for n-best lists and hypergraphs once for all scales, for samples
-    once for each. What is chosen is kept in `decisions/DECISION.toml`, a file that `dragoman translate --decision`
-    takes; for samples it says how they are drawn, at which temperature.
+    Decisions with the same evidence share it: n-best lists and hypergraphs for all scales, samples at each scale. A
+    choice is saved in `decisions/DECISION.toml`, a file that `dragoman translate --decision` takes; for samples it
+    includes the temperature.
     """
-    files = KeptFiles(folder)
+    files = FileRecord(folder)
     missing = [d for d in decisions if d.scales and not files.has(_file(folder, d))]
     if missing:
         points = _points(job, missing, weights, runtime)
@@ -99,9 +99,9 @@ def _points(
 
 
 def best_scale(points: Mapping[float, GridPoint], metric: Metric) -> float:
-    """The scale with the best score; of equally good ones the one that changes least.
+    """Return the scale with the best score; of equally good ones, the one closest to 1.
 
-    Otherwise a flat curve would look as if weights had to be rescaled.
+    Otherwise a flat curve would suggest that weights have to be rescaled.
     """
     nearest_first = sorted(points, key=lambda scale: abs(math.log(scale)))
     best = best_point([points[scale] for scale in nearest_first], metric)
@@ -120,7 +120,7 @@ def _write(job: Job, folder: Path, decision: PlannedDecision, points: dict[float
         **({"lines": decision.scale_lines} if decision.scale_lines else {}),
     }
     settled = replace(chosen.decision, sampling=chosen.sampling) if chosen.by_samples else chosen.decision
-    KeptFiles(folder).write(_file(folder, decision), settled.format(tuning).encode())
+    FileRecord(folder).write(_file(folder, decision), settled.format(tuning).encode())
 
 
 def _file(folder: Path, decision: PlannedDecision) -> Path:
@@ -129,23 +129,23 @@ def _file(folder: Path, decision: PlannedDecision) -> Path:
 
 @dataclass(frozen=True)
 class ScaleSummary:
-    """The choices of all runs of a system, which had the same scales to choose from."""
+    """The scales chosen for all runs of a system, from the same candidates."""
 
     chosen: Sequence[ChosenScale]
 
     @property
     def lost(self) -> dict[float, NDArray[np.float64]]:
-        """For each scale, by how much each run's score on the tuning set differs from that of its best scale."""
+        """The difference of each run's score on the tuning set from the score at its best scale, by scale."""
         best = np.array([run.scores[run.scale] for run in self.chosen])
         return {scale: np.array([run.scores[scale] for run in self.chosen]) - best for scale in self.chosen[0].scores}
 
     @property
     def at_the_edge(self) -> int:
-        """How many runs chose the smallest or the largest scale, beyond which there may be better ones."""
+        """The number of runs that chose the smallest or largest scale, beyond which there may be better ones."""
         return sum(run.scale in (min(run.scores), max(run.scores)) for run in self.chosen)
 
     def row(self) -> tuple[str, str, str]:
-        """The scales, how many are at the edge, and the loss at scale 1 if that was one to choose."""
+        """Return the scales, the number at the edge, and the loss at scale 1 if that was a candidate."""
         lost = self.lost
         return (
             geometric_mean([run.scale for run in self.chosen]),

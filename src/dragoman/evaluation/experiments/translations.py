@@ -10,7 +10,7 @@ from pathlib import Path
 from dragoman.core.files import read_lines
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
-from dragoman.evaluation.experiments.files import KeptFiles
+from dragoman.evaluation.experiments.files import FileRecord
 from dragoman.evaluation.experiments.plan import TestSet
 from dragoman.evaluation.experiments.plan_parts import PlannedDecision
 from dragoman.evaluation.experiments.scale_choice import choose_scales
@@ -26,13 +26,13 @@ FINAL = "final.txt"
 
 
 def translations_folder(folder: Path, test: TestSet, decision: PlannedDecision) -> Path:
-    """Where a run in some folder has its translations of a test set."""
+    """Return the folder of a run's translations of a test set."""
     return folder / "tests" / test.folder / decision.folder
 
 
 @dataclass(frozen=True)
 class Translations:
-    """What the weights of one run translate test sets to, in the folder of the run."""
+    """Translations of test sets under the weights of one run, in its folder."""
 
     job: Job
     tests: tuple[TestSet, ...]
@@ -47,17 +47,17 @@ class Translations:
 
     @property
     def is_older(self) -> bool:
-        """Whether there are translations without checksums."""
-        return KeptFiles(self.folder).is_older and (self.folder / "tests").exists()
+        """True if there are translations without checksums."""
+        return FileRecord(self.folder).is_older and (self.folder / "tests").exists()
 
     def write(self, final: Weights, steps: Mapping[str, Weights]) -> None:
-        """Translate by all decisions under the final weights, and by the first one under those of each step.
+        """Translate by all decisions under the final weights, and by the first one under the weights of each step.
 
-        Scales are chosen for the final weights. What has been written before stays as it is.
+        Scales are chosen for the final weights. Files that exist are not written again.
         """
         ready = choose_scales(self.job, self.decisions, final, self.folder, runtime=self.runtime)
         for test in self.tests:
-            # A pair of decisions: as planned, which says where to write, and as it is carried out.
+            # Pairs of decisions: as planned, which determines the folder, and with the chosen scale.
             pairs = list(zip(self.decisions, ready, strict=True))
             wanted = {translations_folder(self.folder, test, p) / FINAL: (final, d) for p, d in pairs}
             first = translations_folder(self.folder, test, self.decisions[0])
@@ -65,7 +65,7 @@ class Translations:
             self._write_missing(test, wanted)
 
     def _write_missing(self, test: TestSet, wanted: Mapping[Path, tuple[Weights, PlannedDecision]]) -> None:
-        files = KeptFiles(self.folder)
+        files = FileRecord(self.folder)
         done: dict[tuple[str, PlannedDecision], bytes] = {}
         to_do: dict[str, tuple[Weights, dict[PlannedDecision, list[Path]]]] = {}
         for path, (weights, decision) in wanted.items():
@@ -86,7 +86,7 @@ class Translations:
     def _translate(
         self, test: TestSet, lines: Sequence[str], weights: Weights, decisions: Sequence[PlannedDecision]
     ) -> dict[PlannedDecision, bytes]:
-        """Translate a test set by several decisions, to the model's words; the same evidence is made once."""
+        """Translate a test set by several decisions, to the model's words; decisions share equal evidence."""
         stream = Stream(
             self.job.translator(self._model, weights, runtime=self.runtime),
             prepared=self.job.prepared,
@@ -111,7 +111,7 @@ class Translations:
 
 
 def _outputs(group: Sequence[PlannedDecision], seed: int) -> Outputs:
-    """Ask for the choices of decisions that see the same evidence, or for the decoder's translation."""
+    """Return the outputs for decisions with the same evidence, or for the decoder's translation."""
     first = group[0]
     if first.by_decoder:
         return Outputs()

@@ -1,1 +1,1 @@
-"""Pictures: each function draws what it is given and computes nothing."""
+"""Figures: each function draws its arguments and computes nothing."""

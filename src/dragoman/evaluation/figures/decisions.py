@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 
-_WIDTH = 0.7  # of the place that a method has, for its decisions
+_WIDTH = 0.7  # proportion of a method's place that its decisions take
 
 
 def system_chart(panels: Mapping[str, Mapping[str, Mapping[str, Vector]]]) -> Figure:
-    """A panel for each title: methods side by side, a colour for each decision, the mean and ± 1 sd over runs.
+    """Draw a panel for each title: methods side by side, a colour for each decision, the mean ± 1 sd over runs.
 
-    Panels have the scores of runs by decision and method; runs are pale dots. A system that is far from the others is
-    an arrow with a number at the edge, so that the others can be told apart.
+    Panels have the scores of runs by decision and method; runs are pale dots. A system far from the others is an arrow
+    with a number at the edge, so that the others remain distinguishable.
     """
     first = next(iter(panels.values()))
     methods = list(next(iter(first.values())))
@@ -64,10 +64,10 @@ def system_chart(panels: Mapping[str, Mapping[str, Mapping[str, Vector]]]) -> Fi
 
 
 def scale_curves(panels: Mapping[str, Mapping[str, Mapping[float, Vector]]], metric: str) -> Figure:
-    """A panel for each decision, a line for each method: what a scale loses on the tuning set against the best one.
+    """Draw a panel for each decision, a line for each method: the loss of a scale on the tuning set against the best.
 
     Panels have, by method and scale, the differences of runs to the best scale of the same run; lines are means over
-    runs, with bands from the worst to the best run. The worst scales may be out of sight.
+    runs, with bands from the worst to the best run. The worst scales may lie outside the panel.
     """
     figure, axes = panel_grid(len(panels), columns=2, size=(5.2, 3.2))
     for ax, (title, methods) in zip(axes, panels.items(), strict=True):
@@ -106,7 +106,9 @@ def _at_the_edge(ax: Any, place: float, value: float, below: bool, colour: str) 
 
 
 def draw_grid(points: Sequence[GridPoint], metric: str) -> Figure:
-    """Draw scores over the option of the grid that was given first."""
+    """Draw scores over the first option of a grid."""
+    from matplotlib.figure import Figure
+
     axis = points[0].options[0][0] if points[0].options else "nothing"
     lines: dict[str, list[tuple[float, float]]] = {}
     labels: list[str] = []
@@ -115,7 +117,7 @@ def draw_grid(points: Sequence[GridPoint], metric: str) -> Figure:
         value = options.pop(axis, "")
         try:
             place = float(value)
-        except ValueError:  # an option with names for values
+        except ValueError:  # an option whose values are names
             labels += [value] if value not in labels else []
             place = float(labels.index(value))
         lines.setdefault(" ".join(f"{name}={text}" for name, text in options.items()), []).append((place, point.score))
@@ -149,9 +151,9 @@ def draw_posterior(
     source: str | None = None,
     most: int = 15,
 ) -> Figure:
-    """Draw a bar for each of the most probable translations, and for each that a rule chose (`chosen`: rule → text).
+    """Draw a bar for each of the most probable translations, and for each choice of a rule (`chosen`: rule → text).
 
-    Translations are written left of the bars, and the names of the rules behind them.
+    Translations stand to the left of the bars, the names of rules to the right.
     """
     order = sorted(range(len(texts)), key=lambda i: -probabilities[i])
     wanted = set(chosen.values())
@@ -191,7 +193,7 @@ def draw_hopes(lists: Mapping[str, Sequence[Oracle]], metric: str) -> Figure:
     for number, (name, rows) in enumerate(lists.items()):
         colour, mark = COLOURS[number % len(COLOURS)], _MARKS[number % len(_MARKS)]
         label = "µ = ∞" if name == "inf" else f"µ = {name}"
-        # What is in several lists shows through.
+        # Translations in several lists show through.
         scores, gains = [row.score for row in rows], [row.gain for row in rows]
         axes.scatter(scores, gains, s=30, marker=mark, facecolors="none", edgecolors=colour, label=label)
     axes.set_xlabel("score by the model")

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 
 def draw_alignment(source: Sequence[str], target: Sequence[str], links: Sequence[tuple[int, int]]) -> Figure:
-    """Draw links as filled cells of a grid."""
-    require_matplotlib()
+    """Draw a word alignment as filled cells of a grid."""
+    # Imported when needed: matplotlib takes most of a second to import.
+    from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
 
     cell = 0.28
@@ -39,7 +40,7 @@ def draw_alignment(source: Sequence[str], target: Sequence[str], links: Sequence
 
 
 def text_alignment(source: Sequence[str], target: Sequence[str], links: Sequence[tuple[int, int]]) -> str:
-    """Draw links for a terminal: one row a source word, with the target words written downwards above.
+    """Write a word alignment for a terminal: a row per source word, the target words written downwards above.
 
     >>> print(text_alignment(["la", "maison"], ["the", "house"], [(0, 0), (1, 1)]))
             h
@@ -65,20 +66,20 @@ def text_alignment(source: Sequence[str], target: Sequence[str], links: Sequence
 
 _TREE_CHARACTER = 0.095  # inches, as all lengths here
 _TREE_GAP = 0.12
-_ROW = 0.34  # from a rule to the one around it
+_ROW = 0.34  # from a rule to its parent
 _BAR = 0.24
 _LINKS = 0.75  # between the words of both sides
 _EDGE, _UNKNOWN = "#607080", "#b03030"
-_MOST_ROWS = 60  # of rules; those that are further out are counted
+_MOST_ROWS = 60  # levels of rules; those further out are counted
 _MOST_INDENT = 40  # steps to the right, on a terminal
 
 
 def draw_tree(source: Sequence[str], target: Sequence[str], tree: Subtree) -> Figure:
     """Draw each rule as a bar along the words that it covers, above the source and below the target.
 
-    A bar has a rule's words where they stand in the sentence, and in place of its holes the colours of the rules that
-    fill them; these lie between it and the words. A rule without holes is a bar around its words. A rule has one colour
-    on both sides. Of a very deep tree the outermost bars are left out, and counted.
+    A bar has a rule's words at their places in the sentence, and in place of its holes the colours of the rules that
+    fill them, whose bars lie between it and the words. A rule without holes is a bar around its words. A rule has the
+    same colour on both sides. The outermost bars of a very deep tree are left out, and counted.
     """
     heights = tree.heights()
     rows = min(max((heights[id(rule)] for _, rule in tree.rules()), default=0), _MOST_ROWS)
@@ -116,7 +117,7 @@ def _draw_side(
     colours: dict[int, str],
     row: int | None,
 ) -> None:
-    """Draw one side of a rule: its words where all words are, and its bar in a row further out, if it has one."""
+    """Draw one side of a rule: its words in the line of words, and its bar in a row further out, if it has one."""
     from matplotlib.patches import Rectangle
 
     begin, end = getattr(rule, side)
@@ -133,7 +134,7 @@ def _draw_side(
         )
 
     def text(x: float, y: float, word: str, size: int, colour: str) -> None:
-        # Words may have dollars, which are no mathematics.
+        # Dollar signs in words must not start mathematics.
         axes.text(x, y, word, ha="center", va="center_baseline", fontsize=size, color=colour, parse_math=False)
 
     colour = colours[id(rule)]
@@ -164,7 +165,7 @@ def _edge(rule: Subtree) -> str:
 
 
 def _columns(words: Sequence[str]) -> list[tuple[float, float]]:
-    """Where the words stand, from left to right."""
+    """Return the places of words, from left to right."""
     columns, left = [], 0.02
     for word in words:
         right = left + _TREE_CHARACTER * max(len(word), 2) + 0.1
@@ -174,9 +175,9 @@ def _columns(words: Sequence[str]) -> list[tuple[float, float]]:
 
 
 def text_tree(source: Sequence[str], target: Sequence[str], tree: Subtree) -> str:
-    """Write a derivation for a terminal: one line a rule, further right what fills its holes, with its span.
+    """Write a derivation for a terminal: one line per rule with its span, indented below the rule whose hole it fills.
 
-    What is too far right for that has its depth before it.
+    A rule too deep to be indented has its depth before it.
 
     >>> rule = Subtree((1, 2), (2, 3), (), (), False)
     >>> around = Subtree((0, 3), (0, 3), (rule,), (), False)
@@ -199,8 +200,8 @@ _GAP = 0.18
 
 
 def draw_derivation(source: Sequence[str], target: Sequence[str], phrases: Sequence[Phrase]) -> Figure:
-    """Draw the source above, the target below, phrases as boxes and a line from each to its translation."""
-    require_matplotlib()
+    """Draw phrases as boxes, the source above and the target below, with a line from each to its translation."""
+    from matplotlib.figure import Figure
     from matplotlib.patches import FancyBboxPatch
 
     above = _boxes([" ".join(source[p.source[0] : p.source[1]]) for p in sorted(phrases, key=lambda p: p.source)])
@@ -236,7 +237,7 @@ def _boxes(texts: Sequence[str]) -> list[tuple[float, float, str]]:
 
 
 def text_derivation(source: Sequence[str], target: Sequence[str], phrases: Sequence[Phrase]) -> str:
-    """Write a derivation for a terminal: one line a phrase, in target order, with its place in the source.
+    """Write a derivation for a terminal: one line per phrase, in target order, with its source span.
 
     >>> phrases = [Phrase((1, 2), (0, 1), (), False), Phrase((0, 1), (1, 2), (), True)]
     >>> print(text_derivation(["maison", "bleue"], ["blue", "maison"], phrases))
@@ -256,7 +257,7 @@ def text_derivation(source: Sequence[str], target: Sequence[str], phrases: Seque
 
 
 def draw_translation(translation: Translation) -> Figure:
-    """Draw the derivation of a translation: phrases, or the trees of a hierarchical one."""
+    """Draw the derivation of a translation: phrases, or the tree of a hierarchical model."""
     words = translation.source.split(), translation.text.split()
     if translation.tree is not None:
         return draw_tree(*words, translation.tree)

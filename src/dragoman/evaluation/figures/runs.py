@@ -23,10 +23,10 @@ _PANEL = (3.1, 2.3)  # inches
 
 
 def learning_curves(panels: Mapping[str, Mapping[str, Band]], metric: str) -> Figure:
-    """A panel for each set of sentences, a line with a band for each method.
+    """Draw a panel for each set of sentences, a line with a band for each method.
 
-    The scale leaves out what is far below the rest, such as the bad weights of some first iterations, so that the
-    methods can be told apart.
+    The axis leaves out scores far below the rest, such as those of some first iterations, so that methods remain
+    distinguishable.
     """
     figure, axes = panel_grid(len(panels), columns=2, size=(5.2, 3.4))
     for ax, (title, curves) in zip(axes, panels.items(), strict=True):
@@ -35,14 +35,14 @@ def learning_curves(panels: Mapping[str, Mapping[str, Band]], metric: str) -> Fi
             (line,) = ax.plot(iterations, band.mean, marker=".", label=name)
             ax.fill_between(iterations, band.low, band.high, color=line.get_color(), alpha=0.15, linewidth=0)
         ax.set_ylim(limits_of_curves(list(curves.values())))
-        ax.set(title=title, xlabel="optimised so often", ylabel=metric)
+        ax.set(title=title, xlabel="optimisations", ylabel=metric)
         _whole_numbers(ax)
     axes[0].legend(fontsize="small")
     return figure
 
 
 def traces(panels: Sequence[tuple[str, str, Sequence[Vector]]]) -> Figure:
-    """A panel for each title and label: a number that iterations told, a line for each run.
+    """Draw a panel for each title and label: a number that iterations report, a line for each run.
 
     Rows of a run are iterations and numbers.
     """
@@ -56,7 +56,7 @@ def traces(panels: Sequence[tuple[str, str, Sequence[Vector]]]) -> Figure:
 
 
 def share_curves(panels: Mapping[str, Mapping[str, Sequence[tuple[int, float]]]]) -> Figure:
-    """A panel for each thing that several have a share of: a line for each of them, its iterations and shares."""
+    """Draw a panel for each mixture: a line for each component, with its iterations and interpolation weights."""
     figure, axes = panel_grid(len(panels), columns=3, size=_PANEL)
     for ax, (title, lines) in zip(axes, panels.items(), strict=True):
         for colour, (name, points) in zip(cycle(COLOURS), lines.items(), strict=False):
@@ -68,9 +68,9 @@ def share_curves(panels: Mapping[str, Mapping[str, Sequence[tuple[int, float]]]]
 
 
 def weight_lines(names: Sequence[str], weights: Vector, lines: Sequence[tuple[Vector, Vector]], metric: str) -> Figure:
-    """A panel for each feature: the metric of the tuning set (values, scores) as its weight changes.
+    """Draw a panel for each feature: the metric on the tuning set (values, scores) as its weight changes.
 
-    The weight that was chosen is marked.
+    The chosen weight is marked.
     """
     figure, axes = panel_grid(len(names), columns=4, size=(2.5, 1.8))
     for ax, name, weight, (values, scores) in zip(axes, names, weights.tolist(), lines, strict=True):
@@ -84,13 +84,15 @@ def weight_lines(names: Sequence[str], weights: Vector, lines: Sequence[tuple[Ve
         if ax.get_subplotspec().is_first_col():
             ax.set_ylabel(metric, fontsize="small")
         else:
-            ax.tick_params(labelleft=False)  # the scale is the same in all panels
+            ax.tick_params(labelleft=False)  # all panels have the same axis
     return figure
 
 
 def weight_chart(names: Sequence[str], weights: Mapping[str, Vector]) -> Figure:
-    """For each feature the weight that every run of every method ended with; rows of `weights` are runs."""
-    figure = empty_figure(figsize=(8, 0.36 * len(names) + 1))
+    """Draw the final weight of each feature in every run of every method; rows of `weights` are runs."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 0.36 * len(names) + 1))
     ax = figure.add_subplot()
     ax.set_prop_cycle(color=COLOURS)
     for i, (name, runs) in enumerate(weights.items()):
@@ -109,7 +111,7 @@ def weight_chart(names: Sequence[str], weights: Mapping[str, Vector]) -> Figure:
 
 
 def rank_chart(ranks: NDArray[np.int64], scores: Vector) -> Figure:
-    """The ranks of one sentence's candidates (rows) under the weights of each iteration (columns).
+    """Draw the ranks of one sentence's candidates (rows) under the weights of each iteration (columns).
 
     Lines are coloured by the candidates' own score; rank 1 is on top.
     """
@@ -124,12 +126,12 @@ def rank_chart(ranks: NDArray[np.int64], scores: Vector) -> Figure:
     order = np.argsort(scores, kind="stable")
     times = np.broadcast_to(np.arange(ranks.shape[1]), ranks.shape)
     lines = np.stack([times, ranks[order]], axis=2)
-    # One thing to draw in place of hundreds.
+    # One object to draw in place of hundreds.
     ax.add_collection(LineCollection(list(lines), colors=colours(scale(scores[order])), linewidths=0.9, alpha=0.8))
     ax.autoscale()
     ax.set_yscale("log")
     ax.invert_yaxis()
-    ax.set(xlabel="optimised so often", ylabel="rank")
+    ax.set(xlabel="optimisations", ylabel="rank")
     _whole_numbers(ax)
     mappable: Any = _mappable(scale, colours)
     figure.colorbar(mappable, ax=ax, label="score of the candidate")
@@ -156,7 +158,7 @@ _NO_CURVES = {"iteration", "score", "updates"}
 def draw_runs(runs: Mapping[str, Events], metric: str, *, sign: int = 1, signature: str = "") -> Figure:
     """Draw the score of each run over its iterations, or its updates, and below it a panel for each other number.
 
-    The best score is the highest, or if the sign is -1, the lowest; the signature says how scores were made.
+    The best score is the highest, or the lowest if the sign is -1; the signature is the metric's.
     """
     others = [name for name in _numbers(runs) if name not in _NO_CURVES]
     mixed = {name: events for name, events in runs.items() if any("shares" in event for event in events)}
@@ -175,7 +177,7 @@ def draw_runs(runs: Mapping[str, Events], metric: str, *, sign: int = 1, signatu
             places, values, marker=".", label=f"{name}: best {sign * max(sign * value for value in values):.2f}"
         )
         for ax, other in zip(axes[1:], others, strict=False):
-            # What an iteration reports belongs to the way from its weights to the next.
+            # An iteration's numbers belong to the step from its weights to the next.
             told = [(place, event[other]) for place, event in zip(places[1:], events, strict=False) if other in event]
             ax.plot(*(zip(*told, strict=True) if told else ((), ())), marker=".", linewidth=1, color=line.get_color())
     axes[0].set_ylim(limits_of_scores(scores, sign))
@@ -193,7 +195,7 @@ def draw_runs(runs: Mapping[str, Events], metric: str, *, sign: int = 1, signatu
 
 
 def _draw_shares(ax: Axes, name: str, events: Events) -> None:
-    """Draw the shares of mixed tables that each iteration of a run began with."""
+    """Draw the interpolation weights at the start of each iteration of a run."""
     ax.set_prop_cycle(color=COLOURS)
     there = [event for event in events if "shares" in event]
     for share in dict.fromkeys(share for event in there for share in event["shares"]):
@@ -205,7 +207,7 @@ def _draw_shares(ax: Axes, name: str, events: Events) -> None:
 
 
 def _numbers(runs: Mapping[str, Events]) -> list[str]:
-    """The names of the numbers that some event has, in order of occurrence."""
+    """Return the names of the numbers in events, in order of occurrence."""
     found = (
         name
         for events in runs.values()
@@ -217,7 +219,7 @@ def _numbers(runs: Mapping[str, Events]) -> list[str]:
 
 
 def _places(events: Events) -> list[float]:
-    """Where the weights of each iteration stand: before its updates, or without these its number."""
+    """Return the place of each iteration's weights: the number of updates before it, or the iteration's number."""
     if "updates" not in events[0]:
         return [float(event["iteration"]) for event in events]
     done = [0.0, *(float(event["updates"]) for event in events if "updates" in event)]

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 _GREY = "#888888"
-_PANELS = 12  # sentences that are drawn one by one
+_PANELS = 12  # sentences with a panel of their own
 _COLUMNS = 4
-_LAGS = 50  # of the autocorrelation
+_LAGS = 50  # lags of the autocorrelation
 
 Lines = Sequence[tuple[str, Sequence[float], Sequence[float]]]
 
@@ -35,7 +35,7 @@ def draw_divergence(summary: Summary) -> Figure:
 
 
 def draw_divergences(sentences: Sequence[SentenceDiagnostics]) -> Figure:
-    """Draw the divergence of each sentence by itself, the first dozen that have exact probabilities."""
+    """Draw the divergence of each of the first dozen sentences with exact probabilities."""
     shown = [one for one in sentences if one.exact][:_PANELS]
     figure, axes = panel_grid(len(shown), columns=_COLUMNS, size=(3.2, 2.4))
     for panel, one in zip(axes, shown, strict=True):
@@ -48,13 +48,13 @@ def draw_divergences(sentences: Sequence[SentenceDiagnostics]) -> Figure:
 
 
 def draw_autocorrelation(sentences: Sequence[SentenceDiagnostics]) -> Figure:
-    """Draw the mean autocorrelation of the score for each way to begin."""
+    """Draw the mean autocorrelation of the score for each starting point."""
     figure, axes = panel_grid(1, columns=_COLUMNS, size=(6.4, 3.0))
     for place, runs in enumerate(zip(*(one.runs for one in sentences), strict=True)):
         mean = mean_of_beginnings([run.autocorrelation for run in runs], _LAGS)
         axes[0].plot(mean, color=COLOURS[place % len(COLOURS)], label=runs[0].initial)
     axes[0].axhline(0, color=_GREY, linewidth=0.8)
-    axes[0].set_xlabel("samples apart")
+    axes[0].set_xlabel("lag (samples)")
     axes[0].set_ylabel("autocorrelation of the score")
     axes[0].legend(fontsize=8)
     return figure
@@ -63,7 +63,7 @@ def draw_autocorrelation(sentences: Sequence[SentenceDiagnostics]) -> Figure:
 def draw_expectations(summary: Summary, features: Sequence[str] | None = None) -> Figure:
     """Draw how far expected features are from exact ones, by evidence and its size (figure 7.3).
 
-    Features are those given, or all that are not 0 everywhere.
+    `features` defaults to all features that are not 0 everywhere.
     """
     rows = [row for row in summary.expectations if row.evidence != "exact"]
     place = {name: i for i, name in enumerate(summary.features)}
@@ -85,7 +85,7 @@ def draw_expectations(summary: Summary, features: Sequence[str] | None = None) -
         panel.set_title(feature, fontsize=9)
         panel.set_xticks(range(len(sizes) + 1), ["lattice", *(f"{size:,}" for size in sizes)], rotation=60, fontsize=7)
         panel.tick_params(axis="y", labelsize=7)
-    axes[0].set_ylabel("estimate less exact", fontsize=8)
+    axes[0].set_ylabel("estimate minus exact", fontsize=8)
     axes[0].legend(fontsize=6)
     return figure
 

@@ -1,4 +1,4 @@
-"""Figures as SVG, for pages and files, and the grid of panels that most of them are."""
+"""Figures as SVG, for pages and files, and grids of panels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-#: Colours that can be told apart also by those who see few: the palette of Okabe & Ito (2008), without its yellow.
+#: Colours for readers with colour blindness too: the palette of Okabe & Ito (2008), without its yellow.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 
 
@@ -36,7 +36,7 @@ def figure_svg(figure: Figure) -> str:
 
     layout = figure.get_layout_engine()
     if layout is not None:
-        # Done here, everything is drawn once. With a layout, or a look at where the figure ends, it is drawn twice.
+        # Layout here draws everything once. A layout engine, or a tight bounding box, would draw it twice.
         layout.execute(figure)
         figure.set_layout_engine(None)
     stream = io.StringIO()
@@ -54,11 +54,14 @@ def write_svg(path: PathLike, figure: Figure) -> None:
 
 
 def panel_grid(count: int, *, columns: int, size: tuple[float, float]) -> tuple[Figure, list[Any]]:
-    """Return a figure with `count` panels in rows; `size` is the size of one panel, in inches."""
+    """Return a figure with panels in rows; `size` is the size of one panel, in inches."""
+    from matplotlib.figure import Figure
+
     columns = min(columns, count)
     rows = -(-count // columns)
-    # The layout "constrained" takes three times as long.
-    figure = empty_figure(figsize=(size[0] * columns, size[1] * rows), layout="tight")
+    figure = Figure(
+        figsize=(size[0] * columns, size[1] * rows), layout="tight"
+    )  # "constrained" takes three times as long
     axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
     for ax in axes:
         ax.set_prop_cycle(color=COLOURS)

@@ -1,1 +1,1 @@
-"""Pages that people read: HTML put together from folders of runs, experiments and diagnoses."""
+"""Reports: HTML pages from folders of runs, experiments and diagnoses."""

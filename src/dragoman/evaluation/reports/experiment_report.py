@@ -1,4 +1,4 @@
-"""The report of an experiment: settings, scores and significance, and its further sections."""
+"""The report of an experiment: settings, scores, significance, and further sections."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.experiments.plan import Plan
 from dragoman.evaluation.experiments.plan_parts import PlannedDecision
 from dragoman.evaluation.experiments.results import (
-    Measured,
-    System,
-    Translated,
-    Tuned,
-    TunedWeights,
+    ExperimentSystem,
+    ExperimentTranslations,
+    SystemStatistics,
+    TuningResults,
     Vector,
+    WeightVectors,
     systems_of,
 )
 from dragoman.evaluation.figures.decisions import system_chart
@@ -42,7 +42,7 @@ _OF_ONE_RUN = {"method", "options", "seed"}
 
 
 def add_settings(sheets: Sheets) -> None:
-    """All options of tuning, methods and decisions."""
+    """Add all options of tuning, methods and decisions."""
     plan = sheets.plan
     described = plan.job.description().items()
     rows: Rows = [(key.replace("_", " "), in_words(value)) for key, value in described if key not in _OF_ONE_RUN]
@@ -68,27 +68,27 @@ def _described(decision: PlannedDecision) -> str:
 
 
 def _options(chosen: TuningMethod | Rule) -> str:
-    """The name of a method or rule, and its options."""
+    """Return the name of a method or rule, and its options."""
     options = chosen.to_dict()
     return f"{chosen.name}: {in_words(options)}" if options else chosen.name
 
 
-#: What was measured, by test set and metric.
-Tests = dict[tuple[str, str], Measured]
+#: Statistics by test set and metric.
+Tests = dict[tuple[str, str], SystemStatistics]
 Table = tuple[list[str], Rows]
 
 _UNCHANGED = "with start weights"
 
 
-def summary(sheets: Sheets, tuned: Tuned, translated: Translated, tests: Tests) -> Table:
-    """The first table: a row for each system."""
+def summary(sheets: Sheets, tuned: TuningResults, translated: ExperimentTranslations, tests: Tests) -> Table:
+    """Return the first table: a row for each system."""
     plan = sheets.plan
     scaled = any(decision.scales for decision in plan.decisions)
     columns = [*sheets.naming, "runs", f"{plan.metrics[0]} on the tuning set", *(f"{m} on {t}" for t, m in tests)]
     columns += [*(["scale"] if scaled else []), "iterations", "seconds"]
     rows: Rows = []
     for system in systems_of(plan):
-        # What belongs to a method stands in the row of its first decision.
+        # Numbers of a method stand in the row of its first decision.
         method = system.method if system.decision == plan.decisions[0] else None
         changed = _changed(tuned, system)
         row: list[object] = [*sheets.named(system), _counted(changed)]
@@ -100,8 +100,8 @@ def summary(sheets: Sheets, tuned: Tuned, translated: Translated, tests: Tests) 
     return columns, rows
 
 
-def _changed(tuned: Tuned, system: System) -> NDArray[np.bool_]:
-    """Which runs of a system ended with weights of their own; the untuned weights are their own."""
+def _changed(tuned: TuningResults, system: ExperimentSystem) -> NDArray[np.bool_]:
+    """Return which runs of a system found new weights; the untuned weights count as new."""
     return np.ones(1, bool) if system.method is None else ~tuned.unchanged(system.method)
 
 
@@ -111,20 +111,20 @@ def _counted(changed: NDArray[np.bool_]) -> int | str:
 
 
 def _means(scores: Vector, changed: NDArray[np.bool_]) -> str:
-    """The mean of all runs, and if some found nothing, that of the others beside it."""
+    """Return the mean of all runs, and if some found no new weights, also the mean of the others."""
     if changed.all() or not changed.any():
         return mean_sd(scores)
     return f"{mean_sd(scores)} (without those {mean_sd(scores[changed])})"
 
 
 def add_scores(sheets: Sheets, table: Table, tests: Tests) -> None:
-    """Begin the page: the first table, with a picture of it if it is large."""
+    """Add the first table, with a figure if the table is large."""
     plan, page = sheets.plan, sheets.page
     page.heading("Scores")
     page.paragraph(
         f"Means over {len(plan.seeds)} runs, ± their standard deviation."
         if len(plan.seeds) > 1
-        else "One run each: such scores vary by chance more than methods often differ."
+        else "One run each: scores of single runs often vary more by chance than methods differ."
     )
     if plan.has_decisions:
         panels = {
@@ -136,21 +136,21 @@ def add_scores(sheets: Sheets, table: Table, tests: Tests) -> None:
         }
         page.figure(
             system_chart(panels),
-            "Means over runs, ± 1 standard deviation; pale dots are runs. An arrow with a number is a score that is"
-            " far from the others.",
+            "Means over runs, ± 1 standard deviation; pale dots are runs. An arrow with a number is a score far"
+            " from the others.",
         )
     page.table(*table)
     page.paragraph("; ".join(dict.fromkeys(found.signature for found in tests.values())))
     if any(_UNCHANGED in str(cell) for row in table[1] for cell in row):
         page.paragraph(
-            f"Runs “{_UNCHANGED}” found nothing that scores better on the tuning set: they ended with the weights that"
-            " they began with. They are part of the means, but no result of tuning; beside each mean, in brackets, is"
-            " the one without those runs, if there are others."
+            f"Runs “{_UNCHANGED}” found no weights that score better on the tuning set: they ended with their initial"
+            " weights. The means include them, though they are no result of tuning; in brackets beside each mean is"
+            " the mean without those runs, if there are others."
         )
 
 
-def write_runs(sheets: Sheets, tuned: Tuned, tests: Tests) -> None:
-    """Write the score of each run; the untuned weights, which have none, come last."""
+def write_runs(sheets: Sheets, tuned: TuningResults, tests: Tests) -> None:
+    """Write the score of each run; the untuned weights come last."""
     systems = sorted(systems_of(sheets.plan), key=lambda system: system.method is None)
     rows: Rows = []
     for (test, name), found in tests.items():
@@ -161,15 +161,17 @@ def write_runs(sheets: Sheets, tuned: Tuned, tests: Tests) -> None:
     sheets.csv("runs.csv", columns, rows)
 
 
-def _runs(plan: Plan, system: System, tuned: Tuned, found: Measured) -> list[tuple[object, float, object]]:
+def _runs(
+    plan: Plan, system: ExperimentSystem, tuned: TuningResults, found: SystemStatistics
+) -> list[tuple[object, float, object]]:
     scores = found.scores(system).tolist()
     if system.method is None:
         return [("", scores[0], "")]
     return list(zip(plan.seeds, scores, tuned.scores(system.method).tolist(), strict=True))
 
 
-def add_spread(sheets: Sheets, tuned: Tuned, tests: Tests) -> None:
-    """Mean, deviation, worst and best run of every system, and the mean of runs that found weights of their own."""
+def add_spread(sheets: Sheets, tuned: TuningResults, tests: Tests) -> None:
+    """Add mean, deviation, worst and best run of every system, and the mean of runs that found new weights."""
     rows: Rows = []
     for (test, name), found in tests.items():
         for system in systems_of(sheets.plan):
@@ -184,36 +186,36 @@ def add_spread(sheets: Sheets, tuned: Tuned, tests: Tests) -> None:
     columns += [_UNCHANGED, "mean without those"]
     sheets.csv("systems.csv", columns, rows)
     if len(sheets.plan.seeds) > 1:
-        sheets.page.heading("How runs differ")
+        sheets.page.heading("Variation over runs")
         shown = [tuple(f"{v:.2f}" if isinstance(v, float) else v for v in row) for row in rows]
         folded = "Means, worst and best runs of all systems" if sheets.plan.has_decisions else ""
         sheets.page.table(columns, shown, folded=folded)
 
 
 _RAW_TEXT = (
-    "For each pair: the difference of the means, in which share of bootstrap resamples of the sentences the first is"
-    " better (Koehn 2004; 0.95 counts as significant), its one-sided p-value, and the two-sided p-value of approximate"
-    " randomisation, stratified over runs (Clark et al. 2011). In the order, > is significantly better, ≥ is better on"
-    " this test set, = is the same sentence by sentence."
+    "For each pair: the difference of the means, the proportion of bootstrap resamples of the sentences in which the"
+    " first is better (Koehn 2004; 0.95 counts as significant), its one-sided p-value, and the two-sided p-value of"
+    " approximate randomisation, stratified over runs (Clark et al. 2011). In the order, > is significantly better, ≥"
+    " is better on this test set, = is equal on every sentence."
 )
 _HOLM_TEXT = (
-    "For each pair: the difference of the means, in which share of bootstrap resamples of the sentences the first is"
-    " better (Koehn 2004), its one-sided p-value, and the two-sided p-value of approximate randomisation, stratified"
-    " over runs (Clark et al. 2011). P-values are corrected by Holm's step-down method (1979) for all {tests} pairs on"
-    " a test set, each kind of test by itself: of what is called significant at 0.05, the chance that anything is so by"
-    " accident is 0.05. In the order, > is significantly better by the corrected p-value of the bootstrap, ≥ is better"
-    " on this test set, = is the same sentence by sentence. The p-values before the correction are in pairs.csv."
+    "For each pair: the difference of the means, the proportion of bootstrap resamples of the sentences in which the"
+    " first is better (Koehn 2004), its one-sided p-value, and the two-sided p-value of approximate randomisation,"
+    " stratified over runs (Clark et al. 2011). P-values are corrected by Holm's step-down method (1979) for all"
+    " {tests} pairs on a test set, separately for each kind of test: at a level of 0.05, the probability of one or"
+    " more false positives is at most 0.05. In the order, > is significantly better by the corrected p-value of the"
+    " bootstrap, ≥ is better on this test set, = is equal on every sentence. Uncorrected p-values are in pairs.csv."
 )
 
 
 def add_significance(sheets: Sheets, tests: Tests) -> dict[str, str]:
-    """Compare all systems on all test sets by the first metric; returns the order of each group on each of them."""
+    """Compare all systems on all test sets by the first metric, and return the order of each group on each."""
     plan, page, metric = sheets.plan, sheets.page, sheets.plan.metrics[0]
     compared = {
         test.name: compare_groups(groups(systems_of(plan)), tests[test.name, metric], plan.correction)
         for test in plan.tests
     }
-    page.heading("Which differences mean something")
+    page.heading("Significance of differences")
     pairs = len(compared[plan.tests[0].name].pairs)
     page.paragraph(_RAW_TEXT if plan.correction == "none" else _HOLM_TEXT.format(tests=pairs))
     shown = [*PAIR, *(RAW if plan.correction == "none" else HOLM)]
@@ -232,10 +234,10 @@ def add_significance(sheets: Sheets, tests: Tests) -> dict[str, str]:
 
 
 class ExperimentReport:
-    """Writes `report.html` and CSV files into an experiment's folder.
+    """The report of an experiment: `report.html` and CSV files in its folder.
 
-    `summary` is the first table, `signatures` say how its scores were made, `orders` is the order of systems on each
-    test set.
+    `summary` is the first table, `signatures` are its metrics', `orders` is the order of systems on each test
+    set.
     """
 
     def __init__(self, experiment: Experiment, *, runtime: Runtime = Runtime()):
@@ -246,14 +248,14 @@ class ExperimentReport:
         self.orders: dict[str, str] = {}
 
     def write(self) -> Path:
-        """Make all parts, in the order of the page; returns the page."""
+        """Write all parts, in the order of the page, and return the page's path."""
         plan = self._experiment.plan
-        tuned = Tuned(self._experiment)
-        translated = Translated(self._experiment, runtime=self._runtime)
-        weights = TunedWeights(plan)
+        tuned = TuningResults(self._experiment)
+        translated = ExperimentTranslations(self._experiment, runtime=self._runtime)
+        weights = WeightVectors(plan)
         sheets = Sheets(plan, self._experiment.out)
         tests = {
-            (test.name, metric): translated.measured(test, metric) for test in plan.tests for metric in plan.metrics
+            (test.name, metric): translated.statistics(test, metric) for test in plan.tests for metric in plan.metrics
         }
         self.summary = summary(sheets, tuned, translated, tests)
         self.signatures = list(dict.fromkeys(found.signature for found in tests.values()))

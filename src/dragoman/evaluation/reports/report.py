@@ -1,4 +1,4 @@
-"""A self-contained HTML page: headings, paragraphs, tables and pictures, one file to open or to send."""
+"""A self-contained HTML page: headings, paragraphs, tables and figures in one file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ figcaption { color: #555; font-size: 0.9rem; }
 @media (max-width: 40rem) { body { margin: 1rem auto; } th, td { padding: 0.2rem 0.4rem; } }
 """
 
-# A click on a header sorts by its column, numbers as numbers, and a second one the other way round; blanks stay last.
+# A click on a header sorts by its column, numbers by value; a second click reverses the order. Blanks stay last.
 _SCRIPT = """
 for (const th of document.querySelectorAll("th:not(:empty)")) th.onclick = () => {
   const up = th.ariaSort !== "ascending", body = th.closest("table").tBodies[0];
@@ -49,7 +49,7 @@ for (const th of document.querySelectorAll("th:not(:empty)")) th.onclick = () =>
 
 
 class Report:
-    """Collects the parts of a page, in order; `write` makes the file."""
+    """The parts of a page, in order; `write` makes the file."""
 
     def __init__(self, title: str):
         self._title = title
@@ -64,9 +64,9 @@ class Report:
         self._parts.append(f"<p>{escape(text)}</p>")
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]], *, folded: str = "") -> None:
-        """Add a table; numbers are set to the right, and other values are written by `in_words`.
+        """Add a table; numbers are aligned to the right, and other values are written by `in_words`.
 
-        One that is folded shows only these words until it is opened.
+        A folded table shows only the words of `folded` until a reader opens it.
         """
         head = "".join(f"<th>{escape(column)}</th>" for column in columns)
         body = "".join(f"<tr>{''.join(_cell(value) for value in row)}</tr>" for row in rows)
@@ -75,7 +75,7 @@ class Report:
         self._parts.append(opened if folded else table)
 
     def figure(self, figure: Figure, caption: str) -> None:
-        """Add a picture, drawn into the page as SVG."""
+        """Add a figure as SVG."""
         self._parts.append(f"<figure>{figure_svg(figure)}<figcaption>{escape(caption)}</figcaption></figure>")
 
     def write(self, path: PathLike) -> None:
@@ -92,7 +92,7 @@ class Report:
 
 
 def in_words(value: object) -> str:
-    """Write a value as a person would, whatever it is in Python; nothing is a dash.
+    """Return a Python value in plain words; an empty value is a dash.
 
     >>> in_words(["a", True]), in_words({"scale": np.float64(2.0), "limit": None}), in_words([])
     ('a, yes', 'scale 2, limit -', '-')

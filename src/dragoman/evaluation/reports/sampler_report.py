@@ -1,4 +1,4 @@
-"""A diagnosis of the sampler as tables, and as a page."""
+"""Diagnoses of the sampler as tables and as a page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from dragoman.evaluation.figures.samplers import (
     draw_expectations,
 )
 from dragoman.evaluation.reports.report import Report
-from dragoman.sampling.diagnostics.results import INDEPENDENT, ExpectationRow, Missed, SentenceDiagnostics, Summary
+from dragoman.sampling.diagnostics.results import (
+    INDEPENDENT,
+    ExpectationRow,
+    MissingProportions,
+    SentenceDiagnostics,
+    Summary,
+)
 
 
 @dataclass(frozen=True)
@@ -28,7 +34,7 @@ class Table:
 
 
 def sentence_table(sentences: Sequence[SentenceDiagnostics]) -> Table:
-    """Describe each sentence: how large its space is, how well its chains mix, how close they come in the end."""
+    """Describe each sentence: the size of its space, the mixing of its chains, their final divergence."""
     rows = []
     for one in sentences:
         curves = [run.curves for run in one.runs]
@@ -53,7 +59,7 @@ def sentence_table(sentences: Sequence[SentenceDiagnostics]) -> Table:
 
 
 def divergence_table(summary: Summary) -> Table:
-    """List mean divergences at each number of samples, for each way to begin."""
+    """List mean divergences at each number of samples, for each starting point."""
     shown = [curve for curve in summary.curves if curve.derivation_divergence]
     rows: list[list[object]] = [
         [
@@ -71,7 +77,7 @@ def divergence_table(summary: Summary) -> Table:
 
 
 def chain_table(summary: Summary) -> Table:
-    """Describe the chains of each way to begin."""
+    """Describe the chains of each starting point."""
     rows: list[list[object]] = [
         [
             run.initial,
@@ -100,13 +106,13 @@ def error_table(summary: Summary) -> Table:
 
 
 def relative_error_table(summary: Summary) -> Table:
-    """List the same relative to the mean absolute value."""
+    """List the mean absolute errors relative to the mean absolute values."""
     rows = [(row, row.relative_errors) for row in summary.expectations if row.evidence != "exact"]
-    return _by_feature("The same, as a share of the mean absolute exact value", summary, rows)
+    return _by_feature("Mean absolute error relative to the mean absolute exact value", summary, rows)
 
 
 def tables(sentences: Sequence[SentenceDiagnostics], summary: Summary) -> list[Table]:
-    """Return the tables that matter most, without those that need exact numbers if there are none."""
+    """Return the most important tables, without those that need exact numbers if there are none."""
     found = [sentence_table(sentences), chain_table(summary)]
     if summary.exact_sentences:
         found += [divergence_table(summary), expectation_table(summary), error_table(summary)]
@@ -114,18 +120,18 @@ def tables(sentences: Sequence[SentenceDiagnostics], summary: Summary) -> list[T
 
 
 def write_report(path: PathLike, sentences: Sequence[SentenceDiagnostics], summary: Summary, setting: str) -> None:
-    """Write a page with all tables and pictures; `setting` says in a sentence how they came about."""
-    page = Report("The sampler, diagnosed")
+    """Write a page with all tables and figures; `setting` is a sentence about the options."""
+    page = Report("Sampler diagnostics")
     page.paragraph(setting)
     if summary.exact_sentences:
         page.heading("Divergence from the exact distribution")
         page.figure(
             draw_divergence(summary),
-            f"Mean over {summary.exact_sentences} sentences of Σ q ln(q/p) over all that was sampled. Independent draws"
+            f"Mean over {summary.exact_sentences} sentences of Σ q ln(q/p) over the sampled items. Independent draws"
             + (" (grey)" if any(curve.name == INDEPENDENT for curve in summary.curves) else "")
-            + " are above 0 too, the more so the flatter the distribution: no sampler can do better.",
+            + " are above 0 too, more so for flat distributions: no sampler can do better.",
         )
-        page.figure(draw_divergences(sentences), "The same, sentence by sentence.")
+        page.figure(draw_divergences(sentences), "Divergence of single sentences.")
         page.heading("Expected features")
         page.figure(draw_expectations(summary), "Mean difference of estimated and exact expectation, by evidence.")
     page.heading("Mixing")
@@ -137,7 +143,7 @@ def write_report(path: PathLike, sentences: Sequence[SentenceDiagnostics], summa
 
 
 def power_of_ten(log_number: float) -> str:
-    """Write a number, given as its natural logarithm, so that it fits a table.
+    """Format a number for a table, given its natural logarithm.
 
     >>> power_of_ten(np.log(1234)), power_of_ten(161.2)
     ('1,234', '10^70.0')
@@ -157,7 +163,7 @@ def _by_feature(title: str, summary: Summary, rows: Sequence[tuple[ExpectationRo
     return Table(title, ["evidence", "size", *summary.features], cells)
 
 
-def _missed(missed: Missed) -> list[str]:
+def _missed(missed: MissingProportions) -> list[str]:
     shares = (missed.samples, missed.derivations, missed.probability)
     return ["-" if share is None else f"{share:.1%}" for share in shares]
 
@@ -167,6 +173,6 @@ def _number(value: float | None, digits: int = 2) -> str:
 
 
 def _last(curves: Sequence[Sequence[float] | None]) -> str:
-    """The mean of the last values."""
+    """Return the mean of the last values."""
     there = [curve[-1] for curve in curves if curve is not None]
     return _number(float(np.mean(there)) if there else None, 3)

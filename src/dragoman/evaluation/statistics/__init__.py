@@ -1,1 +1,1 @@
-"""Numbers about numbers: significance, intervals, instability over runs, comparisons of systems."""
+"""Statistics of scores: significance, intervals, instability over runs, comparisons of systems."""

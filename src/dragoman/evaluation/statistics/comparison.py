@@ -1,7 +1,7 @@
 """Compare systems and decision rules over runs and test sets: differences, significance, instability of optimisers.
 
-Methods are compared decision by decision, and decisions method by method; all with all if they are few. If p-values are
-corrected, then for all pairs on one test set.
+Methods are compared for each decision, and decisions for each method; all pairs of systems if they are few. Corrections
+of p-values are for all pairs on one test set.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from dragoman.core.runtime import Runtime
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
-from dragoman.decision.settings import Decision, Draw, GridPoint, best_point, grid_rules, search_grid
-from dragoman.evaluation.experiments.results import Measured, System
+from dragoman.decision.settings import Decision, GridPoint, SampleSource, best_point, grid_rules, search_grid
+from dragoman.evaluation.experiments.results import ExperimentSystem, SystemStatistics
 from dragoman.evaluation.statistics.significance import (
     SIGNIFICANT,
     Correction,
@@ -36,9 +36,9 @@ from dragoman.search.translator import Translator
 
 @dataclass(frozen=True)
 class Instability:
-    """The two standard deviations of Clark et al. (2011), and what they are about.
+    """The two standard deviations of Clark et al. (2011), with mean and interval.
 
-    `run_deviation` is the sample standard deviation of the runs' scores (not a number for a single run);
+    `run_deviation` is the sample standard deviation of the runs' scores (NaN for a single run);
     `selection_deviation` is the bootstrap's, averaged over the runs.
     """
 
@@ -49,7 +49,7 @@ class Instability:
 
 
 def instability(scorer: Scorer, runs: NDArray[np.float64], *, resamples: int = 1000, seed: int = 0) -> Instability:
-    """Measure the runs of one system, an array with axes run, sentence and column."""
+    """Return the instability of one system's runs, an array with axes run, sentence and column."""
     scores = scorer.score(runs.sum(axis=1))
     deviation = float(np.std(scores, ddof=1)) if len(scores) > 1 else float("nan")
     resampled = bootstrap_scores(scorer, list(runs), resamples=resamples, seed=seed)
@@ -59,14 +59,14 @@ def instability(scorer: Scorer, runs: NDArray[np.float64], *, resamples: int = 1
 
 @dataclass(frozen=True)
 class Resampling:
-    """How often each test draws."""
+    """Numbers of resamples and shuffles of the tests."""
 
     resamples: int = 1000
     trials: int = 10_000
     samples: int = 100
     sample_sizes: tuple[int, ...] = (300,)
     seed: int = 0
-    #: How the p-values of the pairs are corrected for their number.
+    #: Correction of the p-values for the number of pairs.
     correction: Correction = "none"
 
 
@@ -75,8 +75,8 @@ def compare_systems(
 ) -> dict[str, Any]:
     """Run all tests on the statistics (axes run, sentence, column) of some systems.
 
-    Systems are the same if their statistics are, sentence by sentence, as those of identical translations. With a
-    correction, pairs have corrected p-values beside the raw ones, and the order line goes by them.
+    Systems with equal statistics of all sentences count as the same. With a correction, pairs have corrected p-values
+    beside the raw ones, and the order line uses them.
     """
     upward = metric.higher_is_better
     bootstrap = paired_bootstrap(scorer, systems, higher_is_better=upward, resamples=how.resamples, seed=how.seed)
@@ -117,7 +117,7 @@ def compare_systems(
 
 
 def with_holm(pairs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The pairs with p-values that are corrected for all tests of the same kind among them, beside the raw ones."""
+    """Return the pairs with p-values corrected for all tests of the same kind, beside the raw ones."""
     found = [dict(pair) for pair in pairs]
     for kind in ("p_bootstrap", "p_randomisation"):
         tested = [pair for pair in found if kind in pair]
@@ -127,7 +127,7 @@ def with_holm(pairs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def corrected_order(pairs: Sequence[Mapping[str, Any]]) -> str:
-    """The order of some systems, of all pairs of which there are corrected p-values of the bootstrap."""
+    """Return the order of some systems by corrected p-values of the bootstrap, which all their pairs must have."""
     p_values = {(pair["better"], pair["worse"]): pair["p_bootstrap_holm"] for pair in pairs}
     ranking = sorted({name for pair in p_values for name in pair}, key=lambda name: sum(name == b for _, b in p_values))
     return order_line(ranking, lambda better, worse: p_values[better, worse] <= SIGNIFICANT, _same(pairs))
@@ -153,7 +153,7 @@ def _scores(
     return rows
 
 
-#: So many systems are compared all with all; of 12 there are 66 pairs.
+#: The largest number of systems with all pairs compared; 12 have 66 pairs.
 MOST_TOGETHER = 12
 
 _DRAWS = 1000
@@ -161,35 +161,35 @@ _DRAWS = 1000
 
 @dataclass(frozen=True)
 class Group:
-    """Systems to be compared, with the names that are short and clear among them; `title` is empty for all systems."""
+    """Systems to compare, with short names that are unique among them; `title` is empty for all systems."""
 
     title: str
-    names: dict[str, System]
-    #: Whether its pairs are those of no group before.
+    names: dict[str, ExperimentSystem]
+    #: Whether no group before has its pairs.
     new_pairs: bool = True
 
     @property
     def pairs(self) -> int:
-        """How many pairs there are."""
+        """The number of pairs."""
         return len(self.names) * (len(self.names) - 1) // 2
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """What comes out on one test set: the order of each group by its title, and all pairs, a text for each column."""
+class GroupComparison:
+    """Comparisons on one test set: the order of each group by its title, and a row of text for each pair."""
 
     orders: dict[str, str]
     pairs: list[dict[str, str]]
 
 
-#: The columns of pairs, those with raw p-values, and those with corrected ones.
+#: The columns of pairs, with raw and with corrected p-values.
 PAIR = ("better", "worse", "difference", "share")
 RAW = {"p bootstrap": "p_bootstrap", "p randomisation": "p_randomisation"}
 HOLM = {f"{column}, Holm": f"{key}_holm" for column, key in RAW.items()}
 
 
-def groups(systems: Sequence[System]) -> list[Group]:
-    """All systems together if they are few, then the decisions of each method, and the methods of each decision."""
+def groups(systems: Sequence[ExperimentSystem]) -> list[Group]:
+    """Return groups: all systems if they are few, the decisions of each method, and the methods of each decision."""
     decisions = dict.fromkeys(system.decision for system in systems)
     methods = dict.fromkeys(system.method for system in systems)
     together = len(decisions) == 1 or len(systems) <= MOST_TOGETHER
@@ -205,36 +205,39 @@ def groups(systems: Sequence[System]) -> list[Group]:
     return found
 
 
-def compare_groups(found: Sequence[Group], measured: Measured, correction: Correction = "none") -> Comparison:
-    """Compare the systems of all groups on one test set; a pair that stands in several groups is one pair."""
+def compare_groups(
+    found: Sequence[Group], statistics: SystemStatistics, correction: Correction = "none"
+) -> GroupComparison:
+    """Compare the systems of all groups on one test set; a pair in several groups counts once."""
     tests = sum(group.pairs for group in found if group.new_pairs)
-    # So many that a pair can be significant in spite of the correction, with a p-value twice as large as the smallest.
+    # Enough that a pair with twice the smallest p-value can be significant after the correction.
     draws = _DRAWS if correction == "none" else max(_DRAWS, 2 * draws_needed(tests))
     orders: dict[str, str] = {}
     pairs: list[dict[str, Any]] = []
     for group in found:
-        names, systems = list(group.names), [measured.systems[system] for system in group.names.values()]
+        names, systems = list(group.names), [statistics.systems[system] for system in group.names.values()]
         how = Resampling(resamples=draws, samples=0, trials=draws if group.new_pairs else 0)
-        compared = compare_systems(measured.metric, measured.scorer, names, systems, how)
+        compared = compare_systems(statistics.metric, statistics.scorer, names, systems, how)
         orders[group.title] = compared["order"]
         if group.new_pairs:
-            pairs += [_with_whole_names(group, pair) for pair in compared["pairs"]]
+            whole = {short: system.name for short, system in group.names.items()}
+            pairs += [_renamed(pair, whole) for pair in compared["pairs"]]
     if correction == "holm":
         pairs = with_holm(pairs)
         orders = {group.title: _corrected_order(group, pairs) for group in found}
     columns = RAW if correction == "none" else {**RAW, **HOLM}
-    return Comparison(orders, [_row(pair, columns) for pair in pairs])
+    return GroupComparison(orders, [_row(pair, columns) for pair in pairs])
 
 
-def _with_whole_names(group: Group, pair: dict[str, Any]) -> dict[str, Any]:
-    return {**pair, **{side: group.names[pair[side]].name for side in ("better", "worse")}}
+def _renamed(pair: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {**pair, "better": names[pair["better"]], "worse": names[pair["worse"]]}
 
 
 def _corrected_order(group: Group, pairs: Sequence[dict[str, Any]]) -> str:
-    """The order of a group by the corrected p-values of its pairs, whatever group these were found in."""
+    """Return the order of a group by the corrected p-values of its pairs, from any group."""
     short = {system.name: name for name, system in group.names.items()}
     ours = [pair for pair in pairs if pair["better"] in short and pair["worse"] in short]
-    return corrected_order([{**pair, **{side: short[pair[side]] for side in ("better", "worse")}} for pair in ours])
+    return corrected_order([_renamed(pair, short) for pair in ours])
 
 
 def _row(pair: dict[str, Any], columns: dict[str, str]) -> dict[str, str]:
@@ -249,8 +252,8 @@ _DENSITY = 50.0
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A rule by name, the evidence it sees, and the options to try: `scale=1,2,5` for each that varies."""
+class RuleCandidate:
+    """A rule by name, its evidence, and the options to try: `scale=1,2,5` for each that varies."""
 
     rule: str
     evidence: EvidenceKind
@@ -266,17 +269,17 @@ class TextSet:
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
-    """What a rule was given by its grid, its score on the held-out sentences, and its translations of each test set."""
+class RuleResult:
+    """A rule's best options on its grid, their score on the held-out sentences, and its translations of test sets."""
 
-    candidate: Candidate
+    candidate: RuleCandidate
     point: GridPoint
     translations: Mapping[str, list[str]]
     statistics: Mapping[str, NDArray[np.float64]]
 
 
 class RuleComparison:
-    """Compares rules for one translator; evidence that several rules see is made once."""
+    """Comparison of rules for one translator; rules share equal evidence."""
 
     def __init__(
         self,
@@ -286,14 +289,14 @@ class RuleComparison:
         tests: Mapping[str, TextSet],
         *,
         nbest_size: int = 1000,
-        draw: Draw | None = None,
+        draw: SampleSource | None = None,
         runtime: Runtime = Runtime(),
     ):
         self._translator, self._metric, self._held_out, self._tests = translator, metric, held_out, tests
         self._nbest_size, self._draw, self._runtime = nbest_size, draw, runtime
-        self._kept: dict[tuple[EvidenceKind, bool, str], list[Evidence]] = {}
+        self._cache: dict[tuple[EvidenceKind, bool, str], list[Evidence]] = {}
 
-    def compare(self, candidates: Sequence[Candidate]) -> list[Compared]:
+    def compare(self, candidates: Sequence[RuleCandidate]) -> list[RuleResult]:
         """Choose options and translate, rule by rule."""
         found = []
         with self._runtime.stage("comparing decision rules") as share:
@@ -302,7 +305,7 @@ class RuleComparison:
                 share((i + 1) / len(candidates))
         return found
 
-    def _one(self, candidate: Candidate) -> Compared:
+    def _one(self, candidate: RuleCandidate) -> RuleResult:
         decision = Decision.of(candidate.rule, (), candidate.evidence, self._nbest_size)
         rules = grid_rules(type(decision.rule), (), candidate.grid)
         evidence = self._evidence(decision, "", self._held_out)
@@ -315,7 +318,7 @@ class RuleComparison:
             )
             for name, test in self._tests.items()
         }
-        return Compared(
+        return RuleResult(
             candidate,
             best,
             {name: decisions.lines() for name, decisions in decided.items()},
@@ -327,8 +330,8 @@ class RuleComparison:
 
     def _evidence(self, decision: Decision, name: str, texts: TextSet) -> list[Evidence]:
         key = (decision.evidence, decision.rule.distinct_lists, name)
-        if key not in self._kept:
+        if key not in self._cache:
             density = _DENSITY if decision.evidence == "hypergraph" else 0.0
             parts = decision.gather(self._translator, texts.lines, density=density, draw=self._draw)
-            self._kept[key] = list(parts)
-        return self._kept[key]
+            self._cache[key] = list(parts)
+        return self._cache[key]

@@ -1,4 +1,4 @@
-"""Means, deviations and confidence intervals of scores, and limits of axes that show them."""
+"""Means, deviations and confidence intervals of scores, and limits of the axes of their figures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """The mean of runs at each place, and what is shown of how they differ."""
+    """The mean of runs at each place, and a band around it."""
 
     mean: Vector
     low: Vector
@@ -26,7 +26,7 @@ class Band:
 
 
 def deviation_band(runs: Vector) -> Band:
-    """The mean of rows, ± 1 standard deviation; of a single row, no more than itself.
+    """Return the mean of rows ± 1 standard deviation; a single row has no deviation.
 
     >>> band = deviation_band(np.array([[1.0, 2.0], [3.0, 2.0]]))
     >>> band.mean.tolist(), band.low.round(2).tolist()
@@ -38,12 +38,12 @@ def deviation_band(runs: Vector) -> Band:
 
 
 def range_band(runs: Vector) -> Band:
-    """The mean of rows, from the smallest to the largest."""
+    """Return the mean of rows, with a band from the smallest to the largest."""
     return Band(runs.mean(axis=0), runs.min(axis=0), runs.max(axis=0))
 
 
 def mean_sd(values: NDArray[np.generic] | None, digits: int = 2) -> str:
-    """The mean, and ± the standard deviation if there is more than one number.
+    """Format the mean, and ± the standard deviation if there is more than one number.
 
     >>> mean_sd(np.array([1.0, 2.0, 3.0])).replace("\\N{NO-BREAK SPACE}", " ")
     '2.00 ± 1.00'
@@ -56,7 +56,7 @@ def mean_sd(values: NDArray[np.generic] | None, digits: int = 2) -> str:
 
 
 def geometric_mean(values: Sequence[float]) -> str:
-    """The geometric mean, and the smallest and largest where they differ.
+    """Format the geometric mean, and the smallest and largest number where they differ.
 
     >>> geometric_mean([1.0, 4.0])
     '2 (1 to 4)'
@@ -68,7 +68,7 @@ def geometric_mean(values: Sequence[float]) -> str:
 
 
 def mean_of_beginnings(rows: Sequence[Sequence[float]], most: int) -> NDArray[np.float64]:
-    """The mean of rows at each place that all of them have, of so many places at the most.
+    """Return the mean of rows at each place that all of them have, for at most `most` places.
 
     >>> mean_of_beginnings([[1.0, 2.0, 3.0], [3.0, 4.0]], 50).tolist()
     [2.0, 3.0]
@@ -79,10 +79,10 @@ def mean_of_beginnings(rows: Sequence[Sequence[float]], most: int) -> NDArray[np
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class SystemScore:
     """One system's statistics under one metric.
 
-    `label` is the metric as the user wrote it, `note` says what was chosen for it.
+    `label` is the metric as the user wrote it, `note` tells which options were chosen for it.
     """
 
     system: str
@@ -94,11 +94,11 @@ class Measured:
 
     @property
     def score(self) -> float:
-        """The metric of the whole text."""
+        """Return the score of the whole text."""
         return float(self.scorer.score(self.statistics.sum(axis=0)))
 
     def summary(self, references: int, resamples: int, seed: int, *, prepared: bool = False) -> dict[str, object]:
-        """Return the score, its interval, and how it was made."""
+        """Return the score, its interval, and its signature."""
         result: dict[str, object] = {
             "system": self.system,
             "metric": self.label,
@@ -117,7 +117,7 @@ def full_signature(
 ) -> str:
     """Return a metric's signature with the number of references, the kind of text and the resampling in it.
 
-    Text is `prepared` if both sides are in the words of a model; otherwise it is as it was given, which goes unsaid.
+    Text is `prepared` if both sides are in the words of a model; otherwise the signature does not mention it.
     """
     name, _, rest = metric.signature().partition("|")
     known = "" if references is None else f"|nrefs:{references}"
@@ -134,21 +134,21 @@ def measure(
     *,
     note: str | None = None,
     runtime: Runtime = Runtime(),
-) -> Measured:
+) -> SystemScore:
     """Compute the statistics of one system's translations."""
     chosen = metric.for_system(system)
     scorer = chosen.scorer(references)
-    return Measured(system, label, chosen, scorer, scorer.statistics(hypotheses, runtime=runtime), note)
+    return SystemScore(system, label, chosen, scorer, scorer.statistics(hypotheses, runtime=runtime), note)
 
 
 Limits = tuple[float, float]
 
-_FAR = 6  # median distances from the median, or median losses
-_LARGEST_SHARE = 0.1  # of the scores of runs that may lie beyond the edge
+_FAR = 6  # in median distances from the median, or median losses
+_LARGEST_SHARE = 0.1  # proportion of the scores of runs that may lie beyond the edge
 
 
 def limits_of_systems(systems: Sequence[Band]) -> Limits:
-    """The systems whose mean is not far from the median, with their deviations."""
+    """Return limits that show the systems whose mean is not far from the median, with their deviations."""
     means, lows, highs = (np.array([getattr(band, part) for band in systems]) for part in ("mean", "low", "high"))
     distances = np.abs(means - np.median(means))
     near = distances <= max(_FAR * float(np.median(distances)), 0.02 * abs(float(np.median(means))), 0.1)
@@ -158,7 +158,7 @@ def limits_of_systems(systems: Sequence[Band]) -> Limits:
 
 
 def limits_of_curves(curves: Sequence[Band]) -> Limits:
-    """What is not far below the rest, such as the bad weights of some first iterations."""
+    """Return limits without scores far below the rest, such as those of some first iterations."""
     lows = [value for curve in curves for value in (curve.mean[0], curve.mean[-1], float(np.median(curve.mean)))]
     low, high = min(lows), max(float(curve.mean.max()) for curve in curves)
     margin = 0.08 * (high - low) + 0.05
@@ -166,7 +166,7 @@ def limits_of_curves(curves: Sequence[Band]) -> Limits:
 
 
 def limits_of_losses(losses: Sequence[float]) -> Limits | None:
-    """Losses that are not much larger than most, on the side of 0 on which they are; None if there are none."""
+    """Return limits without losses much larger than most, on their side of 0; None if there are no losses."""
     sizes = np.abs(losses)
     worst = min(float(sizes.max()), max(_FAR * float(np.median(sizes)), 0.1))
     low, high = sorted(np.copysign(worst, sum(losses)) * np.array([1.05, -0.05]))
@@ -174,7 +174,7 @@ def limits_of_losses(losses: Sequence[float]) -> Limits | None:
 
 
 def limits_of_scores(scores: Vector, sign: int) -> Limits:
-    """All scores but the worst; where the sign is -1, these are the largest."""
+    """Return limits without the worst scores, which are the largest where the sign is -1."""
     far, best = sign * float(np.quantile(sign * scores, _LARGEST_SHARE)), sign * float((sign * scores).max())
     margin = 0.1 * abs(best - far) + 0.05
     return min(far, best) - margin, max(far, best) + margin

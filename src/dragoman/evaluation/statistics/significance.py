@@ -1,8 +1,8 @@
-"""Is one system better than another, or was it the choice of the test sentences? Tests on cached statistics.
+"""Significance tests on cached statistics: is one system better than another, or is it the choice of sentences?
 
 A system is an array of statistics with axes sentence and column, or run, sentence and column if it was tuned and run
-several times; its score is then the mean of its runs' scores. All functions score with `Scorer.score`, nothing is
-counted again, and the same seed gives the same result.
+several times; its score is then the mean of its runs' scores. All functions score with `Scorer.score`, count
+nothing again, and give the same result for the same seed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from dragoman.core.errors import UsageError
 from dragoman.metrics.metric import Scorer
 
 CONCLUSIVE = 0.95
-"""The share of resamples in which a system must be better for the conclusion that it is."""
+"""Proportion of resamples in which a system must be better to be called significantly better."""
 
-_CELLS = 1 << 22  # of a matrix of counts that is held in memory at once
+_CELLS = 1 << 22  # cells of a matrix of counts in memory
 
 
 def system_score(scorer: Scorer, statistics: NDArray[np.float64]) -> float:
@@ -34,7 +34,7 @@ def bootstrap_scores(
 ) -> NDArray[np.float64]:
     """Score systems (rows) on resamples of the sentences (columns), drawn with replacement; the same for all systems.
 
-    One matrix product of the counts, how often a resample has each sentence, and the statistics.
+    This is one product of two matrices: the counts of each sentence in each resample, and the statistics.
     """
     rng = np.random.default_rng(seed)
     sentences = _sentences(systems)
@@ -60,7 +60,7 @@ class PairedBootstrap:
     higher_is_better: bool = True
 
     def order(self) -> list[int]:
-        """Return the systems from best to worst; equally good ones stay as they were given."""
+        """Return the systems from best to worst; equally good ones keep their order."""
         return [int(system) for system in np.argsort(-self._signed(self.scores), kind="stable")]
 
     def share_better(self, first: int, second: int) -> float:
@@ -69,14 +69,14 @@ class PairedBootstrap:
         return float(np.mean(signed[first] > signed[second]))
 
     def p_value(self, first: int, second: int) -> float:
-        """Return how likely the better of the two systems would be no better on other sentences (one-sided)."""
+        """Return the probability that the better system is no better on other sentences (one-sided)."""
         signed = self._signed(self.resampled)
         difference = self._signed(self.scores[first] - self.scores[second])
         against = (signed[first] - signed[second]) * np.sign(difference) <= 0
         return float((against.sum() + 1) / (against.size + 1))
 
     def is_better(self, first: int, second: int) -> bool:
-        """Whether the first system is significantly better: in 95 of 100 resamples."""
+        """Return whether the first system is significantly better: in 95 of 100 resamples."""
         return self.share_better(first, second) >= CONCLUSIVE
 
     def order_line(self, names: Sequence[str], same: Collection[tuple[str, str]] = ()) -> str:
@@ -127,10 +127,10 @@ def conclusive_shares(
     resamples: int = 1000,
     seed: int = 0,
 ) -> NDArray[np.float64]:
-    """Return how often a test set of `size` sentences would show that one system (row) beats another (column).
+    """Return how often a test set of `size` sentences shows that one system (row) beats another (column).
 
-    Draws samples of that size from the sentences and asks each by its own paired bootstrap (Koehn 2004, table 3;
-    Schuth 2010, table 7.12).
+    Samples of that size are drawn from the sentences, and each is tested by its own paired bootstrap (Koehn 2004, table
+    3; Schuth 2010, table 7.12).
     """
     rng = np.random.default_rng(seed)
     sentences = _sentences(systems)
@@ -147,8 +147,8 @@ def approximate_randomisation(
 ) -> float:
     """Return the two-sided p-value that two systems differ (Noreen 1989; Riezler & Maxwell 2005).
 
-    If they did not, it would not matter which of them made which translation: sentence by sentence, the translations of
-    all runs of both are dealt out anew. With several runs this is the stratified test of Clark et al. (2011); the
+    If they do not differ, it does not matter which of them made which translation: for each sentence, the translations
+    of all runs of both are shuffled. With several runs this is the stratified test of Clark et al. (2011); the
     statistics of a system's runs are added up before they are scored.
     """
     pool = np.concatenate([_runs(first), _runs(second)])
@@ -157,7 +157,7 @@ def approximate_randomisation(
     total = flat.sum(axis=0)
 
     def difference(chosen: NDArray[np.float64]) -> NDArray[np.float64]:
-        # Means over runs rather than sums, so that statistics are of the size that the metric expects.
+        # Means over runs rather than sums, so that statistics have the size that the metric expects.
         return np.abs(scorer.score(chosen / ours) - scorer.score((total - chosen) / (all_runs - ours)))
 
     observed = float(difference(_runs(first).sum(axis=(0, 1))))
@@ -166,13 +166,13 @@ def approximate_randomisation(
     for count in _chunks(trials, all_runs * sentences):
         chosen = np.empty((count, all_runs, sentences))
         missing = np.full((count, sentences), ours, np.float32)
-        for run in range(all_runs - 1):  # each is taken with the odds that make every choice equally likely
+        for run in range(all_runs - 1):  # taken with the odds that make every choice equally likely
             taken = rng.random((count, sentences), np.float32) * np.float32(all_runs - run) < missing
             chosen[:, run] = taken
             missing -= taken
         chosen[:, -1] = missing
         shuffled = difference(chosen.reshape(count, -1) @ flat)
-        # A shuffle that deals out the same translations differs from the observed one by rounding only.
+        # A shuffle that changes nothing differs from the observed statistics by rounding only.
         as_large += int(np.sum(shuffled >= observed - 1e-9 * max(1.0, observed)))
     return (as_large + 1) / (trials + 1)
 
@@ -223,7 +223,7 @@ SIGNIFICANT = 0.05
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct the p-values of a family of tests (Holm 1979); the order stays.
+    """Correct the p-values of a family of tests (Holm 1979), in their order.
 
     The smallest of m is multiplied by m, the next one by m - 1 and so on; none becomes smaller than one before it, or
     larger than 1. If a difference is called significant where its corrected p-value is at most 0.05, the chance that
@@ -241,7 +241,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def draws_needed(tests: int) -> int:
-    """How many resamples or shuffles the smallest p-value of so many tests needs to be significant when corrected.
+    """Return the number of draws with which the smallest p-value of some tests can be significant after correction.
 
     >>> draws_needed(66)
     1319

@@ -1,4 +1,4 @@
-"""What differs between two sets of weights."""
+"""Differences between two sets of weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dragoman.tuning.problems.problem import tuned_names
 
 @dataclass(frozen=True)
 class Change:
-    """A weight before and after, None where it is missing and so counts as 0."""
+    """A weight before and after; None where it is missing, which counts as 0."""
 
     name: str
     before: float | None
@@ -19,21 +19,21 @@ class Change:
 
     @property
     def difference(self) -> float:
-        """By how much it grew."""
+        """The increase."""
         return (self.after or 0.0) - (self.before or 0.0)
 
     @property
     def relative(self) -> float:
-        """The difference as a share of the larger of the two: 1 or more if one is missing, 0, or of the other sign."""
+        """The difference relative to the larger of the two: at least 1 if one is missing, 0, or of the other sign."""
         size = max(abs(self.before or 0.0), abs(self.after or 0.0))
         return abs(self.difference) / size if size else 0.0
 
 
 @dataclass(frozen=True)
-class Comparison:
+class WeightComparison:
     """The weights that differ, largest difference first, and the cosine of the two sets as vectors.
 
-    Weights that are never tuned, which of all weights can be by far the largest, do not count for the cosine.
+    Weights that are never tuned, which can be by far the largest, do not count for the cosine.
     """
 
     changes: tuple[Change, ...]
@@ -43,7 +43,7 @@ class Comparison:
     same: int
 
 
-def compare_weights(before: Mapping[str, float], after: Mapping[str, float]) -> Comparison:
+def compare_weights(before: Mapping[str, float], after: Mapping[str, float]) -> WeightComparison:
     """Compare two sets of weights by name.
 
     >>> found = compare_weights({"lm": 1.0, "tm": 1.0}, {"lm": 1.0, "pb.NN:VB": -1.0})
@@ -55,7 +55,7 @@ def compare_weights(before: Mapping[str, float], after: Mapping[str, float]) -> 
     changed = [change for change in every if change.difference or None in (change.before, change.after)]
     ours, theirs = _tuned(before), _tuned(after)
     product = math.fsum(value * theirs.get(name, 0.0) for name, value in ours.items())
-    return Comparison(
+    return WeightComparison(
         changes=tuple(sorted(changed, key=lambda change: (-abs(change.difference), change.name))),
         cosine=_quotient(product, _norm(ours) * _norm(theirs)),
         only_before=sum(change.after is None for change in every),
@@ -65,9 +65,9 @@ def compare_weights(before: Mapping[str, float], after: Mapping[str, float]) -> 
 
 
 def scaled(weights: Mapping[str, float]) -> dict[str, float]:
-    """The weights, where the absolute values of those that are tuned sum up to 1.
+    """Return the weights, scaled so that the absolute values of the tuned ones sum to 1.
 
-    Translations hardly depend on the scale: not at all, but for unknown words.
+    Translations do not depend on the scale, except for unknown words.
     """
     tuned = _tuned(weights)
     total = math.fsum(map(abs, tuned.values()))

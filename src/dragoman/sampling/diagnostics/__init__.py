@@ -1,1 +1,1 @@
-"""How well the sampler does: convergence of chains, distance from exact probabilities, expectations side by side."""
+"""Diagnostics of samplers: convergence of chains, divergence from exact probabilities, expected features."""

@@ -1,9 +1,9 @@
 """Convergence of chains, and divergence of samples from the true distribution.
 
-All functions take one number a sample (the score, say) as a matrix with a row for each chain.
+All functions take one number per sample (the score, say) as a matrix with a row for each chain.
 
-A trace has a row for each chain and holds what it was at in each step, as a number of some item: a derivation, or a
-translation. The first n samples are the first n / chains of each chain.
+A trace has a row for each chain, and in it the number of the item (a derivation or a translation) at each step. The
+first n samples are the first n / chains of each chain.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Values = NDArray[np.floating]
 
 
 def autocorrelation(values: Values) -> NDArray[np.float64]:
-    """The correlation between samples so many steps apart, from 0 on: the mean over chains; 1 at 0.
+    """Return the autocorrelation at lags 0, 1, …, averaged over chains; 1 at lag 0.
 
     Each chain's own mean and variance are used, sums are divided by the number of samples (which damps large lags),
     and all lags come from one Fourier transform. A chain that never moves has autocorrelation 1 everywhere.
@@ -32,12 +32,12 @@ def autocorrelation(values: Values) -> NDArray[np.float64]:
 
 
 def effective_sample_size(values: Values) -> float:
-    """How many independent draws would estimate the mean as well as all samples of all chains together.
+    """Return the number of independent draws that would estimate the mean as well as all samples of all chains.
 
     Samples / (1 + 2 Σ autocorrelations), where correlations count differences between chains too (Gelman et al.,
-    *Bayesian data analysis*, 2013, 11.8) and are summed as far as Geyer's (1992) initial monotone sequence goes: in
-    pairs, until the sum of a pair is no longer positive, no pair counting more than the one before. Chains that
-    alternate can be worth more than their samples; the limit is samples · log10(samples) (Vehtari et al. 2021).
+    *Bayesian data analysis*, 2013, 11.8) and are summed over Geyer's (1992) initial monotone sequence: in pairs,
+    until the sum of a pair is no longer positive, no pair counting more than the one before. Alternating chains can
+    have more effective samples than samples; the limit is samples · log10(samples) (Vehtari et al. 2021).
     """
     values = _checked(values)
     chains, samples = values.shape
@@ -56,16 +56,17 @@ def effective_sample_size(values: Values) -> float:
 
 
 def split_r_hat(values: Values) -> float:
-    """Gelman and Rubin's R-hat with every chain cut in half: near 1 if all halves look the same.
+    """Return Gelman and Rubin's R-hat with every chain cut in half: near 1 if all halves look the same.
 
-    The square root of the variance of all samples together over that within halves, so that a chain that drifts is
-    found as well as chains that disagree (*Bayesian data analysis*, 2013, 11.4). Chains that all stand still at the
-    same value have 1, at different values infinity. Values above 1.01 (strict) or 1.1 (customary) mean: go on.
+    The square root of the ratio of the variance of all samples to the variance within halves, which detects drifting
+    chains as well as chains that disagree (*Bayesian data analysis*, 2013, 11.4). Chains that all stand still at the
+    same value have 1, at different values infinity. Values above 1.01 (strict) or 1.1 (customary) call for more
+    samples.
     """
     values = _checked(values)
     half = values.shape[1] // 2
     if half < 2:
-        raise UsageError(f"there are {values.shape[1]} samples a chain; expected at least 4 for R-hat")
+        raise UsageError(f"there are {values.shape[1]} samples per chain; expected at least 4 for R-hat")
     halves = np.concatenate([values[:, :half], values[:, -half:]])
     within = float(halves.var(axis=1, ddof=1).mean())
     total = _pooled_variance(halves, within)
@@ -75,7 +76,7 @@ def split_r_hat(values: Values) -> float:
 
 
 def rank_normalised(values: Values) -> NDArray[np.float64]:
-    """Replace values by normal quantiles of their ranks among all samples, equal values by that of their mean rank.
+    """Replace values by normal quantiles of their ranks among all samples; equal values get their mean rank.
 
     R-hat and the effective sample size of the result do not depend on the scale of the values and are at ease with
     long tails (Vehtari et al. 2021, *Rank-normalization, folding, and localization: an improved R-hat*, equation 14).
@@ -89,10 +90,10 @@ def rank_normalised(values: Values) -> NDArray[np.float64]:
 
 
 def _autocovariances(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each chain the mean product of deviations so many samples apart (Wiener & Khinchin)."""
+    """Return the autocovariances of each chain by lag (Wiener & Khinchin)."""
     samples = values.shape[1]
     deviations = values - values.mean(axis=1, keepdims=True)
-    # Rounding must not pass for a variance.
+    # Rounding errors must not look like variance.
     deviations[np.ptp(values, axis=1) == 0] = 0.0
     size = 1 << (2 * samples - 1).bit_length()  # zeros keep the end from running into the beginning
     power = np.abs(np.fft.rfft(deviations, size)) ** 2
@@ -100,7 +101,7 @@ def _autocovariances(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _pooled_variance(values: NDArray[np.float64], within: float) -> float:
-    """An estimate of the variance of the target: too large as long as chains differ."""
+    """Estimate the variance of the target distribution; too large while chains still differ."""
     chains, samples = values.shape
     between = float(values.mean(axis=1).var(ddof=1)) if chains > 1 and np.ptp(values) > 0 else 0.0
     return float(within * (samples - 1) / samples + between)
@@ -118,16 +119,16 @@ Trace = NDArray[np.integer]
 
 
 def sample_counts(trace: Trace, size: int, items: int = 0) -> NDArray[np.int64]:
-    """How often each item is among the first `size` samples; for the first `items`, or as many as there are."""
+    """Count each item among the first `size` samples; return at least `items` counts."""
     return np.bincount(trace[:, : size // len(trace)].ravel(), minlength=items)
 
 
 def sampler_divergence(counts: NDArray[np.integer], log_probabilities: NDArray[np.float64]) -> float:
-    """Arun's sampler divergence (5.13): Σ q(x) ln(q(x) / p(x)) over the items x that were sampled, in nats.
+    """Return Arun's sampler divergence (5.13): Σ q(x) ln(q(x) / p(x)) over the sampled items x, in nats.
 
-    q are the shares of samples, p the exact probabilities. This is the Kullback-Leibler divergence of q from p. Even of
-    n independent draws it is above 0: by about (items - 1) / 2n if there are far fewer items than draws, and about the
-    entropy of p less ln n if there are far more.
+    q are relative frequencies of samples, p the exact probabilities. This is the Kullback-Leibler divergence of q from
+    p. Even for n independent draws it is above 0: by about (items - 1) / 2n if there are far fewer items than draws,
+    and about the entropy of p minus ln n if there are far more.
 
     >>> round(sampler_divergence(np.array([1, 1]), np.log([0.5, 0.25])), 4)
     0.3466
@@ -138,9 +139,9 @@ def sampler_divergence(counts: NDArray[np.integer], log_probabilities: NDArray[n
 
 
 def sample_entropy(counts: NDArray[np.integer]) -> float:
-    """The entropy of the shares of samples (6.6 for derivations, 6.7 for translations), in nats.
+    """Return the entropy of relative frequencies (6.6 for derivations, 6.7 for translations), in nats.
 
-    It cannot be above ln n for n samples: too low if the distribution is flat.
+    It is at most ln n for n samples, and so too low if the distribution is flat.
 
     >>> round(sample_entropy(np.array([2, 0, 2])), 4)
     0.6931
@@ -150,16 +151,16 @@ def sample_entropy(counts: NDArray[np.integer]) -> float:
 
 
 def cross_entropy(counts: NDArray[np.integer], log_probabilities: NDArray[np.float64]) -> float:
-    """The mean of -ln p(x) over samples: where p is known, an unbiased estimate of its entropy.
+    """Return the mean of -ln p(x) over samples, an unbiased estimate of the entropy of p.
 
-    The sampler divergence is this less the entropy of the samples.
+    The sampler divergence is this minus the entropy of the samples.
     """
     seen = counts > 0
     return float(-(_shares(counts[seen]) * log_probabilities[: len(counts)][seen]).sum())
 
 
 def round_sizes(samples: int, chains: int) -> list[int]:
-    """Numbers of samples to look at: 100, 200, 500, 1000 and so on, and all; each a multiple of the chains.
+    """Return round numbers of samples: 100, 200, 500, 1000, … and all; each a multiple of the number of chains.
 
     >>> round_sizes(700, 3)
     [99, 198, 498, 999, 1998, 2100]

@@ -1,4 +1,4 @@
-"""Diagnoses: the sampler on short sentences, beside exact answers where an exhaustive search can give them."""
+"""Diagnoses of the sampler on short sentences, compared with an exhaustive search where one is possible."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from dragoman.sampling.diagnostics.results import (
     Curve,
     Curves,
     Expectation,
-    Missed,
+    MissingProportions,
     RunDiagnostics,
     SentenceDiagnostics,
 )
 from dragoman.sampling.forest import Forest, weighted_features
-from dragoman.sampling.sampler import Sampled, Sampler
+from dragoman.sampling.sampler import SampleBatch, Sampler
 from dragoman.sampling.schedule import Sampling, Schedule
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translator import Translator
 
-#: Sizes of samples and n-best lists whose expectations are compared: those of the thesis's table 7.1.
+#: Sizes of samples and n-best lists whose expectations are compared, as in table 7.1 of the thesis.
 EXPECTATION_SIZES = (200, 1000, 2000, 5000, 10_000, 20_000)
 
 #: Lags of the autocorrelation that are kept.
@@ -48,18 +48,20 @@ _START_POINTS: tuple[str, ...] = get_args(get_type_hints(Sampling)["initial"])
 
 @dataclass(frozen=True)
 class Diagnosis(Options):
-    """What is sampled, and what it is compared with."""
+    """Options of a diagnosis: samples, and what to compare them with."""
 
-    samples: int = option(25_000, "samples a chain", minimum=4)
-    chains: int = option(2, "independent chains for each way to begin", minimum=1)
-    initial: str = option("gloss,random,beam", "ways to begin, separated by commas: gloss, random, beam")
-    burn_in: int = option(100, "scans before the first sample, in which the temperature falls from 3", minimum=0)
+    samples: int = option(25_000, "samples per chain", minimum=4)
+    chains: int = option(2, "independent chains per starting point", minimum=1)
+    initial: str = option("gloss,random,beam", "starting points, separated by commas: gloss, random, beam")
+    burn_in: int = option(100, "scans before the first sample, during which the temperature falls from 3", minimum=0)
     temperature: float = option(1.0, "scores are divided by this: 0.2 is the model with five times its weights")
     nbest: int = option(20_000, "length of the longest n-best list to compare with", minimum=1)
     exhaustive_size: int = option(
         10_000_000, "no exact numbers for sentences with more hypotheses and arcs (about 100 bytes each)", minimum=1
     )
-    independent: bool = option(True, "draw as many samples from the exact distribution too, as a yardstick")
+    independent: bool = option(
+        True, "also draw as many independent samples from the exact distribution, for comparison"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,11 +76,11 @@ class Diagnosis(Options):
 
     @property
     def start_points(self) -> list[str]:
-        """The ways to begin."""
+        """The starting points."""
         return [name.strip() for name in self.initial.split(",")]
 
     def sampling(self, schedule: Schedule, initial: str) -> Sampling:
-        """Return the options of a sampler that begins in one of the ways."""
+        """Return the options of a sampler with one of the starting points."""
         return Sampling(
             **{field.name: getattr(schedule, field.name) for field in fields(Schedule)},
             samples=self.samples,
@@ -99,10 +101,10 @@ def diagnose(
     seed: int = 1,
     runtime: Runtime | None = None,
 ) -> Iterator[SentenceDiagnostics]:
-    """Sample tokenised sentences, given with their numbers, and compare what comes out with everything else.
+    """Sample tokenised sentences, given with their numbers, and compare the samples with other evidence.
 
-    The translator's limits are those of the beam whose lattice and n-best lists are looked at. Random numbers depend
-    on the seed, the sentence's number and the way to begin. It runs on the translator's `runtime`, if none is given.
+    The lattice and the n-best lists come from a search under the translator's limits. Random numbers depend on the
+    seed, the sentence's number and the starting point. `runtime` defaults to the translator's.
     """
     translator = translator.reweighted(translator.weights, runtime=runtime)
     translator.refuse_global_features()
@@ -114,12 +116,12 @@ def diagnose(
             for sampler, own in zip(samplers, seeds, strict=False)
             for part in sampler.batches([line], seed=own, trace=True)
         ]
-        yield _Sentence(samplers[0], options, number, line, parts).diagnosed(seeds[-1])
+        yield _Sentence(samplers[0], options, number, line, parts).diagnose(seeds[-1])
 
 
 @dataclass(frozen=True, eq=False)
-class _Drawn:
-    """Samples in the order of time: a row for each chain, of numbers of derivations with score and words."""
+class _SampleTrace:
+    """Samples in order of time: a row of derivations for each chain; derivations have scores and words."""
 
     trace: NDArray[np.int32]
     scores: NDArray[np.float64]
@@ -127,15 +129,17 @@ class _Drawn:
 
 
 class _Sentence:
-    """One sentence that was sampled, on its way through the diagnosis."""
+    """Diagnosis of one sentence from its samples."""
 
-    def __init__(self, sampler: Sampler, options: Diagnosis, number: int, line: str, parts: list[Sampled]):
+    def __init__(self, sampler: Sampler, options: Diagnosis, number: int, line: str, parts: list[SampleBatch]):
         self._sampler, self._options = sampler, options
         self._number, self._line, self._parts = number, line, parts
-        # Chains may have run out of time; what all of them have is compared.
+        # Chains may have run out of time: compare as many samples as all of them have.
         self._samples = min(int(part.collected.min()) for part in parts)
         if self._samples < 4:
-            raise DataError(f"line {number} has {self._samples} samples a chain; expected at least 4 in the time given")
+            raise DataError(
+                f"line {number} has {self._samples} samples per chain; expected at least 4 in the time given"
+            )
         self._drawn = [_sampled(part, options.temperature, self._samples) for part in parts]
         limits = sampler.translator.limits
         found = sampler.forest(line, limits)
@@ -149,8 +153,8 @@ class _Sentence:
         most = max(len(drawn.scores) for drawn in self._drawn)
         self._best = self._lattice.best(max(options.nbest, most))
 
-    def diagnosed(self, seed: int) -> SentenceDiagnostics:
-        """Put all numbers together; the seed is for independent draws."""
+    def diagnose(self, seed: int) -> SentenceDiagnostics:
+        """Compute all diagnostics; the seed is for independent draws."""
         exact, drawn = self._exact, list(self._drawn)
         if exact is not None and self._options.independent:
             runtime = self._sampler.translator.runtime
@@ -176,8 +180,8 @@ class _Sentence:
             expectations=self._expectations(),
         )
 
-    def _curves(self, drawn: list[_Drawn], sizes: list[int]) -> list[Curves]:
-        """Follow derivations and translations; the probability of a translation is computed once for all."""
+    def _curves(self, drawn: list[_SampleTrace], sizes: list[int]) -> list[Curves]:
+        """Return the curves of derivations and translations; each translation's probability is computed once."""
         rows = Ragged.concatenate([one.hypotheses for one in drawn])
         numbers, words, offsets = kernels.intern_sequences(rows.values, rows.offsets)
         exact = self._exact
@@ -192,7 +196,7 @@ class _Sentence:
             )
         return curves
 
-    def _run(self, initial: str, part: Sampled, scores: NDArray[np.float64], curves: Curves) -> RunDiagnostics:
+    def _run(self, initial: str, part: SampleBatch, scores: NDArray[np.float64], curves: Curves) -> RunDiagnostics:
         ranked = rank_normalised(scores)
         derivations, counts = part.derivations, part.samples.counts.sum(axis=1)
         size = len(counts)
@@ -200,7 +204,7 @@ class _Sentence:
         covered = [self._lattice.log_partition, np.logaddexp.reduce(self._best.scores[:size])]
         inside = [self._lattice.contains(derivations), _are_among(derivations, best)]
         by_lattice, by_nbest = (
-            Missed(
+            MissingProportions(
                 samples=float(counts[~there].sum() / counts.sum()),
                 derivations=float((~there).mean()),
                 probability=None
@@ -241,22 +245,22 @@ class _Sentence:
         return rows
 
 
-def _sampled(part: Sampled, temperature: float, samples: int) -> _Drawn:
+def _sampled(part: SampleBatch, temperature: float, samples: int) -> _SampleTrace:
     trace = part.samples.trace
     assert trace is not None
-    return _Drawn(trace[0, :, :samples], part.samples.scores / temperature, part.samples.hypotheses)
+    return _SampleTrace(trace[0, :, :samples], part.samples.scores / temperature, part.samples.hypotheses)
 
 
-def _independent(exact: Forest, chains: int, samples: int, seed: int, runtime: Runtime) -> _Drawn:
+def _independent(exact: Forest, chains: int, samples: int, seed: int, runtime: Runtime) -> _SampleTrace:
     draws = sample(exact.graph, chains * samples, seed, runtime=runtime.quiet())
     numbers, edges, offsets = kernels.intern_sequences(draws.values, draws.offsets)
     distinct = Ragged(edges, offsets)
     scores = derivation_scores(exact.graph, distinct)
-    return _Drawn(numbers.reshape(chains, samples), scores, yields(exact.graph, distinct))
+    return _SampleTrace(numbers.reshape(chains, samples), scores, yields(exact.graph, distinct))
 
 
 def _are_among(rows: Ragged[np.int32], others: Ragged[np.int32]) -> NDArray[np.bool_]:
-    """Whether each row is one of the others."""
+    """Return whether each row is one of the others."""
     both = Ragged.concatenate([others, rows])
     numbers = kernels.intern_sequences(both.values, both.offsets)[0]
     return np.isin(numbers[len(others) :], numbers[: len(others)])

@@ -1,4 +1,4 @@
-"""Results of a diagnosis, sentence by sentence and in summary."""
+"""Results of a diagnosis, by sentence and in summary."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Curve:
     """The distribution of the first samples, at growing sizes: its entropy and its divergence from the exact one.
 
     All in nats. Divergences and `cross_entropy` (the mean of -ln p over all samples, which estimates the exact entropy)
-    are None without exact probabilities. `distinct` is how many different items there are among all samples.
+    are None without exact probabilities. `distinct` is the number of different items among all samples.
     """
 
     entropy: list[float]
@@ -33,7 +33,7 @@ class Curve:
 
     @classmethod
     def of(cls, trace: Trace, sizes: list[int], log_probabilities: NDArray[np.float64] | None) -> Curve:
-        """Follow a trace of items, whose log-probabilities are given if they are known."""
+        """Return the curve of a trace of items; their log-probabilities are given if they are known."""
         counts = [sample_counts(trace, size) for size in sizes]
         known = log_probabilities
         return cls(
@@ -46,17 +46,17 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Derivations, and the translations that they write."""
+    """Curves of derivations, and of the translations that they write."""
 
     derivations: Curve
     translations: Curve
 
 
 @dataclass(frozen=True, eq=False)
-class Missed:
-    """What a lattice or a list lacks: a share of the samples, of the different derivations among them, and of p.
+class MissingProportions:
+    """Proportions that a lattice or list misses: of the samples, of their distinct derivations, and of the probability.
 
-    The last is None without exact probabilities.
+    `probability` is None without exact probabilities.
     """
 
     samples: float
@@ -66,11 +66,11 @@ class Missed:
 
 @dataclass(frozen=True, eq=False)
 class RunDiagnostics:
-    """How the chains that began in one way did.
+    """Diagnostics of the chains with one starting point.
 
-    `effective_samples`, `r_hat` (split and rank-normalised) and `autocorrelation` are those of the score.
-    `by_nbest` is about the list of as many derivations as there are different ones among the samples. `accepted` has
-    the share of each kind of move that led to another derivation, None where it was never tried.
+    `effective_samples`, `r_hat` (split and rank-normalised) and `autocorrelation` are computed from scores.
+    `by_nbest` compares with an n-best list of as many derivations as the samples have distinct ones. `accepted` has the
+    acceptance rate of each kind of move, None where it was never tried.
     """
 
     initial: str
@@ -78,8 +78,8 @@ class RunDiagnostics:
     effective_samples: float
     r_hat: float
     autocorrelation: list[float]
-    by_lattice: Missed
-    by_nbest: Missed
+    by_lattice: MissingProportions
+    by_nbest: MissingProportions
     accepted: dict[str, float | None]
 
 
@@ -87,7 +87,7 @@ class RunDiagnostics:
 class Expectation:
     """Expected features according to some evidence: a list or samples of a given size, or a lattice.
 
-    `log_derivations` is the logarithm of how many derivations that are; lists can be shorter than they should be.
+    `log_derivations` is the logarithm of the number of derivations; lists can be shorter than asked for.
     """
 
     evidence: str
@@ -98,11 +98,11 @@ class Expectation:
 
 @dataclass(frozen=True, eq=False)
 class SentenceDiagnostics:
-    """All numbers of one sentence; what only an exhaustive search knows is None where that was too large (`exact`).
+    """Diagnostics of one sentence; without an `exact` search, which may be too large, exact numbers are None.
 
-    `sizes` are those of the curves, and count the samples of all chains. `r_hat` is that of all chains together,
-    however they began. `independent` are curves of independent draws from the exact distribution. `components` is the
-    number of parts of the segmentation graph. The first of `expectations`, if there are exact ones, is exact.
+    `sizes` are the sample sizes of the curves, over all chains. `r_hat` is computed over all chains together, with
+    all starting points. `independent` are curves of independent draws from the exact distribution. `components` is
+    the number of parts of the segmentation graph. If there are exact expectations, they come first in `expectations`.
     """
 
     number: int
@@ -125,7 +125,7 @@ class SentenceDiagnostics:
         return asdict(self)
 
 
-#: The name of the curves of independent draws, beside those of ways to begin.
+#: The name of the curves of independent draws, beside the starting points.
 INDEPENDENT = "independent"
 
 #: Expectations below this have no relative error.
@@ -145,22 +145,22 @@ class MeanCurves:
 
 @dataclass(frozen=True, eq=False)
 class MeanRun:
-    """Means over sentences of what was found about the chains that began in one way; `r_hat` is the largest."""
+    """Means over sentences of the diagnostics for one starting point; `r_hat` is the maximum."""
 
     initial: str
     effective_share: float
     r_hat: float
     accepted: dict[str, float | None]
-    by_lattice: Missed
-    by_nbest: Missed
+    by_lattice: MissingProportions
+    by_nbest: MissingProportions
 
 
 @dataclass(frozen=True, eq=False)
 class ExpectationRow:
-    """A row of table 7.1: mean expected features over the sentences with exact numbers, and how wrong they are.
+    """A row of table 7.1: mean expected features over the sentences with exact numbers, and their errors.
 
-    `differences` are means of estimate less exact value, `errors` means of its absolute value, and `relative_errors`
-    are the latter divided by the mean absolute exact value; None where that is next to nothing.
+    `differences` are means of estimate minus exact value, `errors` means of its absolute value, and `relative_errors`
+    are `errors` divided by the mean absolute exact value; None where that is close to 0.
     """
 
     evidence: str
@@ -174,9 +174,9 @@ class ExpectationRow:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Averages over sentences; of exact numbers over those that have them, `exact_sentences`.
+    """Averages over sentences; exact numbers are averaged over the `exact_sentences` that have them.
 
-    Curves are averaged over sentences that have as many samples as any: time may have been too short for the others.
+    Curves are averaged over the sentences with the full number of samples: others may have run out of time.
     `derivation_entropy` is exact.
     """
 
@@ -196,7 +196,7 @@ class Summary:
 
 
 def summarise(sentences: Sequence[SentenceDiagnostics]) -> Summary:
-    """Average the diagnostics of some sentences; there must be one at least."""
+    """Average the diagnostics of one or more sentences."""
     exact = [one for one in sentences if one.exact]
     sizes = max((one.sizes for one in sentences), key=lambda row: row[-1])
     full = [one for one in sentences if one.sizes == sizes]
@@ -250,8 +250,8 @@ def _mean_run(runs: Sequence[RunDiagnostics], sentences: Sequence[SentenceDiagno
     )
 
 
-def _mean_missed(rows: Sequence[Missed]) -> Missed:
-    return Missed(
+def _mean_missed(rows: Sequence[MissingProportions]) -> MissingProportions:
+    return MissingProportions(
         samples=float(np.mean([row.samples for row in rows])),
         derivations=float(np.mean([row.derivations for row in rows])),
         probability=_mean([row.probability for row in rows]),
@@ -259,13 +259,13 @@ def _mean_missed(rows: Sequence[Missed]) -> Missed:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """The mean of the values that are there."""
+    """Return the mean of the values that are not None."""
     there = [value for value in values if value is not None]
     return float(np.mean(there)) if there else None
 
 
 def _mean_expectations(sentences: Sequence[SentenceDiagnostics]) -> list[ExpectationRow]:
-    """Average what all sentences have."""
+    """Average the rows that all sentences have."""
     tables = [{(row.evidence, row.size): row for row in one.expectations} for one in sentences]
     if not tables:
         return []

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dragoman.evaluation.reports.experiment_sections import along_each_weight
+from dragoman.evaluation.reports.experiment_sections import metric_along_weights
 from oracles.tuning_mert import random_problem
 
 
@@ -12,7 +12,7 @@ def test_scores_are_those_of_the_best_candidates_at_each_place(seed):
     rng = np.random.default_rng(seed)
     problem = random_problem(rng, 8, 3)
     weights = rng.normal(size=3)
-    found = along_each_weight(problem, weights, problem.sign)
+    found = metric_along_weights(problem, weights, problem.sign)
     assert len(found) == 3
     reach = np.abs(weights).max()
     for feature, (values, scores) in enumerate(found):

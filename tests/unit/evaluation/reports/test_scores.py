@@ -6,7 +6,7 @@ import pytest
 from dragoman.core.weights import Weights
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.experiments.plan import Method, Plan
-from dragoman.evaluation.experiments.results import Tuned, systems_of
+from dragoman.evaluation.experiments.results import TuningResults, systems_of
 from dragoman.evaluation.reports.experiment_report import add_scores, add_spread, summary
 from dragoman.evaluation.reports.experiment_sections import Sheets
 from dragoman.tuning.methods.mert import Mert
@@ -40,7 +40,7 @@ def with_runs(plan, folder, ends):
         run.started(Weights({"lm": 1.0}))
         run.record(Record.from_event({"iteration": 1, "score": 20.0 + end, "stop": "done"}))
         run.write_weights(Weights({"lm": end}))
-    return Tuned(experiment)
+    return TuningResults(experiment)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from dragoman.decision.mbr import Mbr
 from dragoman.decision.settings import Decision
 from dragoman.evaluation.experiments.plan import Method
 from dragoman.evaluation.experiments.plan_parts import AS_DECODED, PlannedDecision
-from dragoman.evaluation.experiments.results import Measured, System
+from dragoman.evaluation.experiments.results import ExperimentSystem, SystemStatistics
 from dragoman.evaluation.statistics.comparison import compare_groups, groups
 from dragoman.evaluation.statistics.significance import holm
 from dragoman.metrics.combined import parse_metric
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 def systems_of(methods, decisions):
     tuned = [Method(f"m{i}", Mert()) for i in range(methods)]
     rules = [PlannedDecision(f"d{i}", Decision(Mbr(scale=1.0 + i), "nbest")) for i in range(decisions)]
-    return [System(method, rule) for method in (None, *tuned) for rule in rules or [AS_DECODED]]
+    return [ExperimentSystem(method, rule) for method in (None, *tuned) for rule in rules or [AS_DECODED]]
 
 
 def pairs_of(found):
@@ -66,7 +66,7 @@ def measured_on(systems, wrong):
     scorer = metric.scorer([Corpus.from_lines(references)])
     texts = [["x" + line[1:] if i < count else line for i, line in enumerate(references)] for count in wrong]
     statistics = [scorer.statistics(Corpus.from_lines(lines))[None] for lines in texts]
-    return Measured(metric, scorer, dict(zip(systems, statistics, strict=True)))
+    return SystemStatistics(metric, scorer, dict(zip(systems, statistics, strict=True)))
 
 
 def test_orders_have_short_names_and_pairs_whole_ones():

@@ -10,8 +10,8 @@ import pytest
 from dragoman.core.ragged import Ragged
 from dragoman.forest.derivation import yields
 from dragoman.forest.kbest import kbest
-from dragoman.sampling.chart import forest as forests
-from dragoman.sampling.chart.forest import Spelled, translation_log_scores
+from dragoman.sampling import forest, sampler
+from dragoman.sampling.chart.forest import ChartText
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits
@@ -51,7 +51,7 @@ def test_features_of_edges_in_parts(monkeypatch):
     case = next(case for case in map(Case, itertools.count(900)) if len(case.scores) > 10)
     found = exhaustive(case)
     whole = found.expected_features()
-    monkeypatch.setattr(forests, "_EDGES", 5)
+    monkeypatch.setattr(forest, "_EDGES", 5)
     assert found.expected_features() == pytest.approx(whole, abs=1e-9)
 
 
@@ -70,8 +70,8 @@ def test_some_forests_are_pruned():
     pruned = 0
     for case in map(Case, SEEDS):
         if case.scores:
-            forest = Sampler.of(case.translator, Sampling()).forest(case.sentence, SearchLimits(pop_limit=2))
-            pruned += not forest.contains(Ragged.of(list(case.scores), np.int32)).all()
+            found = Sampler.of(case.translator, Sampling()).forest(case.sentence, SearchLimits(pop_limit=2))
+            pruned += not found.contains(Ragged.of(list(case.scores), np.int32)).all()
     assert pruned >= 3
 
 
@@ -81,7 +81,7 @@ def test_derivations_are_spelled_as_their_edges_say(seed):
     if not case.scores:
         return
     best = case.forest.best(1000)
-    spelled = Spelled.of(case.batch, np.zeros(len(best), np.int64), best.derivations)
+    spelled = ChartText.of(case.batch, np.zeros(len(best), np.int64), best.derivations)
     words = yields(case.forest.graph, kbest(case.forest.graph, 1000).derivations)
     assert [row.tolist() for row in spelled.words] == [row.tolist() for row in words]
     names = case.model.feature_names
@@ -98,14 +98,14 @@ def test_derivations_are_spelled_as_their_edges_say(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_translations_have_the_sum_of_their_derivations(seed, monkeypatch):
-    monkeypatch.setattr(forests, "_FORCED", 3)
+    monkeypatch.setattr(sampler, "_FORCED", 3)
     case = Case(seed)
     if not case.scores:
         return
     texts = case.space.texts
     vocab = case.batch.rules.vocab
     rows = Ragged.of([*([vocab.id(word) for word in text.split()] for text in texts), [0] * 40], np.int32)
-    found = translation_log_scores(case.translator, case.sentence, rows, temperature=0.8)
+    found = Sampler.of(case.translator, Sampling(temperature=0.8)).log_scores(case.sentence, rows)
     expected = [np.logaddexp.reduce(case.space.scores[numbers] / 0.8) for numbers in texts.values()]
     assert found[:-1] == pytest.approx(expected, abs=1e-9)
     assert found[-1] == -np.inf
@@ -113,8 +113,7 @@ def test_translations_have_the_sum_of_their_derivations(seed, monkeypatch):
 
 def test_the_empty_sentence():
     case = Case(900)
-    sampler = Sampler.of(case.translator)
-    found = sampler.forest("", EVERYTHING)
+    found = Sampler.of(case.translator).forest("", EVERYTHING)
     assert found.log_size == pytest.approx(0, abs=1e-12)
     assert found.contains(Ragged.of([[]], np.int32)).all()
     assert [row.tolist() for row in found.best(5).derivations] == [[]]

@@ -92,7 +92,7 @@ def test_what_makes_no_sense_is_refused():
         effective_sample_size(np.zeros(5))
     with pytest.raises(UsageError, match="at least one sample"):
         autocorrelation(np.zeros((2, 0)))
-    with pytest.raises(UsageError, match="3 samples a chain; expected at least 4"):
+    with pytest.raises(UsageError, match="3 samples per chain; expected at least 4"):
         split_r_hat(np.zeros((2, 3)))
     with pytest.raises(UsageError, match="not finite"):
         rank_normalised(np.array([[1.0, np.nan]]))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dragoman.core.ragged import Ragged
-from dragoman.sampling.phrase import lattices
-from dragoman.sampling.phrase.lattices import Lattice, translation_log_scores
+from dragoman.sampling import forest, sampler
+from dragoman.sampling.phrase.lattices import Lattice
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits
@@ -49,7 +49,7 @@ def test_features_of_edges_in_parts(monkeypatch):
     case = Case(3)
     lattice = exhaustive(case)
     whole = lattice.expected_features()
-    monkeypatch.setattr(lattices, "_EDGES", 5)
+    monkeypatch.setattr(forest, "_EDGES", 5)
     assert lattice.expected_features() == pytest.approx(whole, abs=1e-9)
 
 
@@ -95,7 +95,7 @@ def test_expected_features_of_lists(seed):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_translations_have_the_mass_of_their_derivations(seed, monkeypatch):
-    monkeypatch.setattr(lattices, "_FORCED", 3)
+    monkeypatch.setattr(sampler, "_FORCED", 3)
     case = Case(seed)
     words = case.batch.options.words
     sums = defaultdict(list)
@@ -104,7 +104,7 @@ def test_translations_have_the_mass_of_their_derivations(seed, monkeypatch):
     texts = list(sums)
     impossible = (*max(texts, key=len), 3)
     texts.insert(1, impossible)
-    found = translation_log_scores(case.translator, case.sentence, Ragged.of(texts, np.int32), temperature=0.7)
+    found = Sampler.of(case.translator, Sampling(temperature=0.7)).log_scores(case.sentence, Ragged.of(texts, np.int32))
     expected = [np.logaddexp.reduce(sums[text]) if text in sums else -np.inf for text in texts]
     assert found == pytest.approx(expected, abs=1e-9)
     assert found[1] == -np.inf

@@ -1,4 +1,4 @@
-"""Chains of SampleRank: sentences and weights in, weights and their sums out, whatever the kind of model."""
+"""Chains of SampleRank: sentences and weights in, weights and their sums out."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CHAINS = {"phrase": "dragoman.tuning.methods.samplerank.phrase_chains:PhraseRan
 
 @dataclass(frozen=True)
 class RankSteps(Options):
-    """Options of a step, and the number of steps."""
+    """Options of steps, and their number."""
 
     samples: int = option(100, "steps per sentence that may change weights", minimum=1)
     counted: Literal["all", "applied"] = option(
@@ -37,28 +37,30 @@ class RankSteps(Options):
     )
     burn_in: int = option(100, "steps per sentence before the first sample", minimum=0)
     merge_split: float = option(1.0, "rate of merging and splitting phrases", minimum=0)
-    reorder: float = option(1.0, "rate of exchanging two phrases", minimum=0)
+    reorder: float = option(1.0, "rate of swapping two phrases", minimum=0)
     retranslate: float = option(0.0, "rate of retranslating a phrase", minimum=0)
     temperature: float = option(1.0, "scores are divided by this when a neighbour is drawn", minimum=1e-6)
-    aggressiveness: float = option(0.01, "C, the largest factor of a feature difference in a step", minimum=0)
-    gain_scale: float = option(1.0, "worth of a point of the metric in model score", minimum=1e-9)
+    aggressiveness: float = option(0.01, "C, the largest step size: the factor of a difference of features", minimum=0)
+    gain_scale: float = option(1.0, "score that one point of the metric is worth", minimum=1e-9)
     margin: float = option(
-        10.0, "M, the factor of the margin; 0: the oracle's gain, as in the paper (of an error: 100 less it)", minimum=0
+        10.0,
+        "M, the factor of the margin; 0: the oracle's gain, as in the paper (for error rates, 100 minus it)",
+        minimum=0,
     )
     better: Literal["gain+score", "gain"] = option(
         "gain+score", "e+ has the best sum of gain and score (hope), or the best gain"
     )
     worse: Literal["fear", "best", "drawn"] | None = option(
         None,
-        "e' has the best score less gain, or the best score, or is drawn by its probability; "
-        "by default fear with jumps, and drawn with local steps",
+        "e' has the best score minus gain, or the best score, or is drawn by its probability; "
+        "by default fear with jumps, drawn with local steps",
     )
     best_found: bool = option(
         False,
-        "local: e+ and e' have to stay behind the best gain found of the sentence in its batch, too (by Hildreth)",
+        "local: e+ and e' must also score below the sentence's best gain so far in its batch (by Hildreth)",
     )
     violation: Literal["order", "margin"] = option(
-        "margin", "change weights if the model ranks neighbours wrongly, or also if it ranks them without the margin"
+        "margin", "change weights if the model orders neighbours wrongly, or also if rightly by less than the margin"
     )
     smoothing: float = option(0.01, "added to all counts of BLEU", minimum=0)
     update: Literal["closed-form", "hildreth"] = option(
@@ -70,11 +72,11 @@ class RankSteps(Options):
 
 
 @dataclass(frozen=True, eq=False)
-class RankedSentences:
+class TrainingSentences:
     """Sentences that chains learn from, with the metric of their translations.
 
-    Gains are `sign` times the metric. Sentences u[i] to u[i + 1] of `units` u stay together. `learnt` selects
-    the features whose weights change.
+    Gains are `sign` times the metric. Sentences u[i] to u[i + 1] of `units` u stay together. `learnt` selects the
+    features whose weights are trained from the names of all that occur.
     """
 
     lines: Sequence[str]
@@ -103,7 +105,7 @@ class RankResult:
 
 
 @dataclass(frozen=True)
-class Ranking:
+class RankRequest:
     """Settings of a run of chains; see `RankChains.run`."""
 
     seed: int
@@ -114,50 +116,37 @@ class Ranking:
 
 
 class RankChains(ABC):
-    """Sentences as chains see them: `names` are all their features, and `learnt` flags those whose weights change.
+    """Chains over some sentences: `names` are all their features, and `learnt` marks the trained ones.
 
-    The translator's weights are those that the chains begin with.
+    Chains start with the translator's weights.
     """
 
     names: tuple[str, ...]
     learnt: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, steps: RankSteps, translator: Translator, sentences: RankedSentences) -> RankChains:
+    def of(cls, steps: RankSteps, translator: Translator, sentences: TrainingSentences) -> RankChains:
         """Return the chains for the kind of a translator's model."""
         check_steps(steps, translator.space)
         translator.weights.check_finite()
         if translator.model.kind not in _CHAINS:
             raise UsageError(
                 "samplerank lists all neighbours that differ in one or two phrases, and chains of a hierarchical "
-                "model draw whole subtrees, which cannot be listed; let it jump (neighbours=jump)"
+                "model draw whole subtrees, which cannot be listed; expected neighbours=jump"
             )
         chains: RankChains = resolve_name(_CHAINS[translator.model.kind])(steps, translator, sentences)
         return chains
 
-    def run(
-        self,
-        plan: Plan,
-        weights: NDArray[np.float64],
-        *,
-        seed: int,
-        first_batch: int,
-        trace: bool = False,
-        runtime: Runtime = Runtime(),
-    ) -> RankResult:
+    @abstractmethod
+    def run(self, plan: Plan, weights: NDArray[np.float64], asked: RankRequest) -> RankResult:
         """Run chains, each from its row of `weights` (of all features) through its batches of the plan.
 
         Random numbers depend on the seed, the chain, and `first_batch` plus the place of the batch.
         """
-        return self.ranked(plan, weights, Ranking(seed, first_batch, trace, runtime=runtime))
-
-    @abstractmethod
-    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> RankResult:
-        """Run chains as `run` does."""
 
 
 def check_steps(steps: RankSteps, space: SpaceLimits) -> None:
-    """Refuse what chains cannot learn from."""
+    """Refuse steps and search spaces that chains cannot learn from."""
     if not (steps.merge_split or steps.reorder or steps.retranslate):
         raise UsageError("samplerank has no operator; expected merge-split, reorder or retranslate")
     if space.depends_on_weights:
@@ -166,7 +155,7 @@ def check_steps(steps: RankSteps, space: SpaceLimits) -> None:
 
 @dataclass(frozen=True, eq=False)
 class BatchValue:
-    """Scores sums of statistics: `sign` times the metric; if it is BLEU, `smoothing` is added to all counts."""
+    """Value of sums of statistics: `sign` times the metric; for BLEU, `smoothing` is added to all counts."""
 
     scorer: Scorer
     sign: int = 1
@@ -197,8 +186,8 @@ _COLUMNS = [field.name for field in fields(RankResult)]
 
 
 @dataclass(frozen=True, eq=False)
-class SomeChains:
-    """Some of many chains: the number of the first, their batches and weights, and their settings."""
+class ChainShard:
+    """Some of all chains: the number of the first, their batches, weights and settings."""
 
     first: int
     plan: Plan
@@ -208,19 +197,19 @@ class SomeChains:
     trace: bool
 
 
-class SpreadChains(RankChains):
-    """Chains on threads or workers: each process prepares the sentences once for all its chains."""
+class ShardedChains(RankChains):
+    """Chains that threads or workers run; each process prepares the sentences once for all its chains."""
 
-    def __init__(self, steps: RankSteps, spread: ShardedTranslator, sentences: RankedSentences):
+    def __init__(self, steps: RankSteps, spread: ShardedTranslator, sentences: TrainingSentences):
         self._steps, self._spread, self._sentences = steps, spread, sentences
         self._chains = RankChains.of(steps, spread.translator, sentences)
         self.names, self.learnt = self._chains.names, self._chains.learnt
 
-    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> RankResult:
-        """Run chains as `run` does, as many together as there are threads."""
+    def run(self, plan: Plan, weights: NDArray[np.float64], asked: RankRequest) -> RankResult:
+        """Run chains, as many at a time as there are threads; see `RankChains.run`."""
         several, found = asked.runtime.threads_per_part, list[RankResult]()
         parts = (
-            SomeChains(i, plan[i : i + several], weights[i : i + several], asked.seed, asked.first_batch, asked.trace)
+            ChainShard(i, plan[i : i + several], weights[i : i + several], asked.seed, asked.first_batch, asked.trace)
             for i in range(0, len(plan), several)
         )
         for some in asked.runtime.map_parts(self, parts):
@@ -230,12 +219,12 @@ class SpreadChains(RankChains):
         columns = {name: np.concatenate([getattr(some, name) for some in found]) for name in _COLUMNS[:-1]}
         return RankResult(**columns, traces=[trace for some in found for trace in some.traces])
 
-    def __call__(self, some: SomeChains, runtime: Runtime) -> RankResult:
-        """Run some chains under their own numbers; the chains before them have empty plans."""
+    def __call__(self, some: ChainShard, runtime: Runtime) -> RankResult:
+        """Run a shard of chains with their own numbers; chains before them have no batches."""
         first = some.first
         weights = np.concatenate([np.zeros((first, some.weights.shape[1])), some.weights])
-        asked = Ranking(some.seed, some.first_batch, some.trace, runtime=runtime)
-        found = self._chains.ranked([*([] for _ in range(first)), *some.plan], weights, asked)
+        asked = RankRequest(some.seed, some.first_batch, some.trace, runtime=runtime)
+        found = self._chains.run([*([] for _ in range(first)), *some.plan], weights, asked)
         return RankResult(**{name: getattr(found, name)[first:] for name in _COLUMNS})
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -244,5 +233,5 @@ class SpreadChains(RankChains):
         return _prepared, (self._steps, recipe, self._sentences)
 
 
-def _prepared(steps: RankSteps, recipe: Recipe, sentences: RankedSentences) -> SpreadChains:
-    return SpreadChains(steps, ShardedTranslator(recipe.translator(), recipe.model), sentences)
+def _prepared(steps: RankSteps, recipe: Recipe, sentences: TrainingSentences) -> ShardedChains:
+    return ShardedChains(steps, ShardedTranslator(recipe.translator(), recipe.model), sentences)

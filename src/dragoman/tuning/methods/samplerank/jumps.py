@@ -1,4 +1,4 @@
-"""SampleRank's steps within pools: all derivations that a decoder has found of a sentence are neighbours."""
+"""SampleRank's steps within pools: all derivations of a sentence that were decoded are neighbours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import UsageError
 from dragoman.core.options import option
-from dragoman.tuning.methods.samplerank.chains import BatchValue, Plan, Ranking, RankResult, RankSteps
+from dragoman.tuning.methods.samplerank.chains import BatchValue, Plan, RankRequest, RankResult, RankSteps
 from dragoman.tuning.methods.samplerank.pools import Pools
 from dragoman.tuning.problems.problem import best_rows
 
@@ -19,21 +19,24 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class JumpSteps(RankSteps):
-    """Options of jumps, and their number; options without `jump:` in their help are the same for local steps."""
+    """Options of jumps, and their number; options without `jump:` in their help are shared with local steps."""
 
-    pool: int = option(100, "jump: derivations per sentence that the decoder adds to its pool in each epoch", minimum=1)
+    pool: int = option(100, "jump: derivations per sentence that the decoder adds to the pool in each epoch", minimum=1)
     pool_from: Literal["lists", "forests"] = option(
-        "lists", "jump: these are the model's best, or a third each of the best, hopes and fears of forests"
+        "lists", "jump: take the model's best derivations, or from forests a third each of best, hope and fear"
     )
     visits: int = option(5, "jump: steps per sentence", minimum=1)
-    scale: float = option(10.0, "jump: worth of a point of the metric in model score", minimum=1e-9)
+    scale: float = option(10.0, "jump: score that one point of the metric is worth", minimum=1e-9)
     jump_aggressiveness: float = option(
-        0.005, "jump: C, the largest factor of a feature difference in a step", minimum=0
+        0.005, "jump: C, the largest step size: the factor of a difference of features", minimum=0
     )
 
 
 class Jumps:
-    """Chains that jump within pools. Sentences u[i] to u[i + 1] of `units` u stay together; `learnt` flags features."""
+    """Chains that jump within pools; `learnt` marks trained features.
+
+    Sentences u[i] to u[i + 1] of `units` u stay together.
+    """
 
     def __init__(
         self, steps: JumpSteps, pools: Pools, units: NDArray[np.int64], value: BatchValue, learnt: NDArray[np.bool_]
@@ -41,11 +44,11 @@ class Jumps:
         self.steps, self.pools, self.units, self.value, self.learnt = steps, pools, units, value, learnt
         self.bounds, self.rows = pools.sentences.tolist(), pools.features.offsets.tolist()
         self.row_of = np.repeat(np.arange(len(pools.features)), np.diff(pools.features.offsets))
-        # Each chain begins with what the metric likes best in every pool.
+        # Each chain starts with the best derivation of every pool under the metric.
         single = value.sign * np.nan_to_num(value.scorer.sentence_scores(pools.statistics))
         self.first = best_rows(single, pools.sentences)
 
-    def ranked(self, plan: Plan, weights: Vector, asked: Ranking) -> RankResult:
+    def run(self, plan: Plan, weights: Vector, asked: RankRequest) -> RankResult:
         """Run chains, each from its row of `weights` through its batches; see `RankChains.run`."""
         walks = []
         for number, (batches, row) in enumerate(zip(plan, weights, strict=True)):
@@ -78,7 +81,7 @@ class Jumps:
         return np.bincount(self.row_of[part] - begin, products, end - begin).astype(np.float64)
 
     def difference(self, better: int, worse: int) -> tuple[NDArray[np.int32], Vector]:
-        """Return the difference of the learnt features of two rows: their ids and values."""
+        """Return the difference of two rows in trained features: their numbers, and the differences."""
         features, parts = self.pools.features, [slice(*self.rows[row : row + 2]) for row in (better, worse)]
         ids = np.concatenate([features.ids[part] for part in parts])
         values = np.concatenate([features.values[parts[0]], -features.values[parts[1]]])
@@ -88,7 +91,7 @@ class Jumps:
 
 
 class _Walk:
-    """A chain: its weights, `drift` (each change times the steps before it), and numbers for the report."""
+    """A chain: its weights, `drift` (each change times the steps before it), and statistics."""
 
     def __init__(self, jumps: Jumps, weights: Vector):
         self._jumps = jumps
@@ -97,7 +100,7 @@ class _Walk:
         self.gains = self.moved = 0.0
 
     def through(self, sentences: NDArray[np.int64], rng: np.random.Generator) -> None:
-        """Visit the sentences of a batch, in a random order each time."""
+        """Visit the sentences of a batch, in a new order each time."""
         jumps = self._jumps
         statistics = jumps.pools.statistics
         at = dict(zip(sentences.tolist(), jumps.first[sentences].tolist(), strict=True))
@@ -112,7 +115,7 @@ class _Walk:
         self.batches += 1
 
     def _step(self, sentence: int, rest: Vector, rng: np.random.Generator) -> int:
-        """Change weights if model and gain disagree; return the row that the chain moves to."""
+        """Change weights if model and gain disagree, and return the chain's next row."""
         jumps, steps = self._jumps, self._jumps.steps
         begin, end = jumps.bounds[sentence], jumps.bounds[sentence + 1]
         scores = jumps.scores(sentence, self.weights)
@@ -146,7 +149,7 @@ class _Walk:
 
 
 def _best(gains: Vector, scores: Vector) -> int:
-    """Return the row with the best gain; of equal ones the best by the model."""
+    """Return the row with the best gain; among equal ones, the best score."""
     return int(np.argmax(np.where(gains == gains.max(), scores, -np.inf)))
 
 

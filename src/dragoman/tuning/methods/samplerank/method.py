@@ -17,13 +17,19 @@ from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.sampling.schedule import checked_seed
-from dragoman.tuning.methods.method import Checkpoint, Learner, State, TrainingSet, saved_numbers
-from dragoman.tuning.methods.samplerank.chains import Plan, Ranking, RankResult, check_steps
+from dragoman.tuning.methods.method import Checkpoint, Learner, Lesson, State, saved_numbers
+from dragoman.tuning.methods.samplerank.chains import Plan, RankRequest, RankResult, check_steps
 from dragoman.tuning.methods.samplerank.jumps import JumpSteps
-from dragoman.tuning.methods.samplerank.neighbours import LocalSteps, PoolSteps, changed, check_jumps, together
+from dragoman.tuning.methods.samplerank.neighbours import (
+    LocalSteps,
+    PoolSteps,
+    check_jumps,
+    merge_results,
+    with_trained_weights,
+)
 
-#: Settings of the paper, and where it leaves them open, of its authors' program: gains are points of BLEU. Weights are
-#: validated every 50,000 samples of each chain; epochs are enough for 500,000.
+#: The settings of the paper, completed from its authors' program: gains are points of BLEU. Weights are evaluated after
+#: every 50,000 samples of each chain; there are enough epochs for 500,000.
 _PAPER: Mapping[str, Any] = {
     "neighbours": "local",
     "chains": 8,
@@ -45,7 +51,7 @@ _PAPER: Mapping[str, Any] = {
     "smoothing": 0.01,
     "update": "closed-form",
 }
-#: The defaults of the script by which the authors ran their program, and of the program where the script has none.
+#: The defaults of the authors' script, and of their program where the script sets nothing.
 _AUTHORS_SCRIPT: Mapping[str, Any] = {
     **_PAPER,
     "epochs": 400,
@@ -65,7 +71,7 @@ _AUTHORS_SCRIPT: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class SampleRank(JumpSteps, Learner):
-    """Learns online from pairs of derivations, compared by a metric of whole batches.
+    """Online learning from pairs of derivations, ordered by a metric of whole batches.
 
     A chain keeps a derivation of each sentence of a batch. Each step picks a sentence and looks at neighbours of its
     derivation. The better one e+ has the best sum of gain and score, where the gain is the metric of the batch with
@@ -75,18 +81,18 @@ class SampleRank(JumpSteps, Learner):
     parts of the tuning set, and their weights are averaged after each epoch.
 
     By default the neighbours are a pool (`neighbours=jump`): all derivations of the sentence that were among the
-    decoder's `pool` best at the start of an epoch. e' is the one to fear, with the best score less M gain, M being
-    `scale`; the chain begins with the pools' best and jumps to the model's best. Any model that can be decoded will do.
-    `neighbours=local` is the paper: an operator of the sampler at a place of a phrase-based derivation leads to the
-    neighbours, e' is drawn by its probability, and the chain moves to it; nothing is decoded. `both` does an epoch
-    of local steps and then one of jumps.
+    decoder's `pool` best at the start of an epoch. e' is the fear derivation, with the best score minus M gain, where
+    M is `scale`; the chain starts with the pools' best and jumps to the model's best. Any model that can be decoded
+    works. `neighbours=local` is the paper: an operator of the sampler at a place of a phrase-based derivation leads to
+    the neighbours, e' is drawn by its probability, and the chain goes on from it; nothing is decoded. `both` does an
+    epoch of local steps and then one of jumps.
 
-    Weights are not scaled: their size decides how close to each other in score derivations must be for a
-    gain to decide (`scale` and `gain_scale` weigh gains against scores), and how far C lets a step go.
+    Weights are not normalised: their scale decides how close in score derivations must be for a gain to decide (`scale`
+    and `gain_scale` weigh gains against scores), and how far C lets a step go.
 
     Cost: an epoch of jumps takes as long as decoding with n-best lists, and a tenth or two of a millisecond a step in
     pools of a few hundred. A local step lists some hundred neighbours and takes some twenty microseconds for BLEU,
-    whatever the number of features and the size of the batch. Other metrics are called from Python once a
+    independently of the number of features and the size of the batch. Other metrics are called from Python once per
     step, which takes about twenty times as long.
     """
 
@@ -94,11 +100,11 @@ class SampleRank(JumpSteps, Learner):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": _PAPER, "authors-script": _AUTHORS_SCRIPT}
 
     preset: Literal["paper", "authors-script"] | None = option(
-        None, "defaults of the paper, or of the script that its authors ran; other options override them"
+        None, "defaults of the paper, or of its authors' script; other options override them"
     )
     neighbours: Literal["jump", "local", "both"] = option(
         "jump",
-        "jumps within pools of decoded derivations, local operators, or both: local steps, then jumps",
+        "jump within pools of decoded derivations, apply operators at one place, or alternate between the two",
     )
     epochs: int = option(10, "passes over the tuning set", minimum=1)
     chains: int | None = option(
@@ -107,10 +113,12 @@ class SampleRank(JumpSteps, Learner):
         "otherwise 2",
         minimum=1,
     )
-    batch_size: int | None = option(None, "sentences whose metric is the gain; by default all of a chain", minimum=1)
+    batch_size: int | None = option(
+        None, "sentences per batch, over which gains are computed; by default all of a chain", minimum=1
+    )
     average: Literal["all", "epoch", "none"] | None = option(
         None,
-        "weights to report: the average over all steps, over the epoch, or the current ones; "
+        "weights to report: averages over all steps so far, over the steps of the epoch, or the current ones; "
         "by default all with local steps alone, otherwise epoch",
     )
     initial: Literal["given", "zero"] = option("given", "start from the given weights, or from 0")
@@ -119,9 +127,9 @@ class SampleRank(JumpSteps, Learner):
         None, "minimum samples of a chain between checkpoints, in place of evaluate-every", minimum=1
     )
 
-    def check(self, training_set: TrainingSet) -> None:
-        """Refuse what the steps cannot do."""
-        super().check(training_set)
+    def check(self, lesson: Lesson) -> None:
+        """Refuse options that contradict each other."""
+        super().check(lesson)
         if self.neighbours != "jump":
             check_steps(self, training_set.translator.space)
         if self.neighbours != "local":
@@ -130,32 +138,32 @@ class SampleRank(JumpSteps, Learner):
     def checkpoints(
         self, training_set: TrainingSet, start: Weights, state: State | None, seed: int, runtime: Runtime
     ) -> Iterator[Checkpoint]:
-        """Learn from `start`, or resume from a checkpoint."""
+        """Train from `start`, or resume from a checkpoint."""
         alone = self.neighbours == "local"
         reported = self.average or ("all" if alone else "epoch")
-        local = None if self.neighbours == "jump" else LocalSteps(self, training_set, start, runtime=runtime)
-        jump = None if alone else PoolSteps(self, training_set, start, state, local)
-        schedule = _Schedule(self, training_set.units, checked_seed(seed))
+        local = None if self.neighbours == "jump" else LocalSteps(self, lesson, start, runtime=runtime)
+        jump = None if alone else PoolSteps(self, lesson, start, state, local)
+        course = _ChainSchedule(self, lesson.units, checked_seed(seed))
         space = jump or local
         assert space is not None
         given = start.vector(space.names)
-        now = schedule.begin(given[space.learnt]) if state is None else schedule.resume(state, int(space.learnt.sum()))
+        now = course.begin(given[space.learnt]) if state is None else course.resume(state, int(space.learnt.sum()))
         unseen = list[RankResult]()
         while now.epoch < self.epochs:
             plan = schedule.plan(now.epoch)
             stop = schedule.next_stop(plan, now)
             if jump is not None and now.wave == 0:
-                jump.grow(changed(start, jump, now.weights[0]), now.epoch, runtime=runtime)
+                jump.grow(with_trained_weights(start, jump, now.weights[0]), now.epoch, runtime=runtime)
                 now = now.widened(int(jump.learnt.sum()))
             weights = np.tile(start.vector(space.names), (schedule.chains, 1))
             weights[:, space.learnt] = now.weights
             waves, done = [batches[now.wave : stop] for batches in plan], []
             for steps in [one for one in (local, jump) if one is not None]:
                 with runtime.stage(f"epoch {now.epoch + 1}") as share_done:
-                    asked = Ranking(seed, now.epoch << 32 | now.wave, share=share_done, runtime=runtime)
-                    done.append(steps.ranked(waves, weights, asked))
+                    asked = RankRequest(seed, now.epoch << 32 | now.wave, share=share_done, runtime=runtime)
+                    done.append(steps.run(waves, weights, asked))
                 weights = done[-1].weights
-            found = together(done)
+            found = merge_results(done)
             last, before = stop == max(map(len, plan)), now
             now = now.advanced(found, space.learnt, stop, last=last)
             unseen.append(found)
@@ -163,16 +171,16 @@ class SampleRank(JumpSteps, Learner):
                 continue
             why = f"{self.epochs} epochs" if now.epoch == self.epochs else None
             arrays = now.arrays() | (jump.pools.arrays() if jump is not None else {})
-            report = _report(unseen) | {"samples": float(now.collected[0]) / schedule.chains}
-            yield Checkpoint(changed(start, space, now.reported(reported)), arrays, report, why)
+            report = _report(unseen) | {"samples": float(now.collected[0]) / course.chains}
+            yield Checkpoint(with_trained_weights(start, space, now.reported(reported)), arrays, report, why)
             unseen.clear()
 
 
 @dataclass(frozen=True, eq=False)
-class _ChainStates:
-    """The states of chains: their weights, and sums over all steps so far and over the steps of the epoch.
+class _ChainState:
+    """State of the chains: their weights, and sums over all steps so far and over the steps of the epoch.
 
-    Only weights that are learnt are here. `wave` batches of each chain are done in this epoch.
+    Only trained weights are here. `wave` batches of each chain are done in this epoch.
     """
 
     weights: NDArray[np.float64]
@@ -191,36 +199,36 @@ class _ChainStates:
             return np.asarray(self.weights.mean(axis=0))
         return np.asarray(self.sums[row] / self.collected[row])
 
-    def widened(self, learnt: int) -> _ChainStates:
-        """Return the same states with more weights, which have been 0 so far."""
+    def widened(self, learnt: int) -> _ChainState:
+        """Return the state with more weights, which have been 0 so far."""
         more = ((0, 0), (0, learnt - self.weights.shape[1]))
         return replace(self, weights=np.pad(self.weights, more), sums=np.pad(self.sums, more))
 
-    def advanced(self, found: RankResult, learnt: NDArray[np.bool_], wave: int, *, last: bool) -> _ChainStates:
-        """Return the states after chains have run; after the last batches of an epoch, weights are averaged."""
+    def after(self, found: RankResult, learnt: NDArray[np.bool_], wave: int, *, last: bool) -> _ChainState:
+        """Return the state after a run of chains; after the last batches of an epoch, their weights are averaged."""
         kept = np.array([True, self.wave > 0])
         sums = self.sums * kept[:, None] + found.totals[:, learnt].sum(axis=0)
         collected = self.collected * kept + found.collected.sum()
         weights = found.weights[:, learnt]
         if last:
             mixed = np.tile(weights.mean(axis=0), (len(weights), 1))
-            return _ChainStates(mixed, sums, collected, self.epoch + 1)
-        return _ChainStates(weights, sums, collected, self.epoch, wave)
+            return _ChainState(mixed, sums, collected, self.epoch + 1)
+        return _ChainState(weights, sums, collected, self.epoch, wave)
 
 
-class _Schedule:
-    """The schedule: which batches each chain learns from, and when checkpoints are due."""
+class _ChainSchedule:
+    """Assignment of units to chains, batches and checkpoints."""
 
     def __init__(self, options: SampleRank, units: NDArray[np.int64], seed: int):
         self._options, self._units, self._seed = options, units, seed
         chains = options.chains or (8 if options.neighbours == "local" else 2)
         self.chains = min(chains, len(units) - 1)
 
-    def begin(self, start: NDArray[np.float64]) -> _ChainStates:
+    def begin(self, start: NDArray[np.float64]) -> _ChainState:
         weights = start if self._options.initial == "given" else np.zeros_like(start)
-        return _ChainStates(np.tile(weights, (self.chains, 1)), np.zeros((2, len(start))), np.zeros(2, np.int64))
+        return _ChainState(np.tile(weights, (self.chains, 1)), np.zeros((2, len(start))), np.zeros(2, np.int64))
 
-    def resume(self, state: State, learnt: int) -> _ChainStates:
+    def resume(self, state: State, learnt: int) -> _ChainState:
         if state["weights"].ndim == 2 and state["weights"].shape != (self.chains, learnt):
             chains, weights = state["weights"].shape
             raise DataError(
@@ -230,11 +238,11 @@ class _Schedule:
         weights, sums = saved_numbers(state, "weights", self.chains, learnt), saved_numbers(state, "sums", 2, learnt)
         epoch, wave = saved_numbers(state, "place", 2).astype(np.int64).tolist()
         if not (0 <= epoch <= self._options.epochs and 0 <= wave < max(map(len, self.plan(epoch)))):
-            raise DataError(f"the saved state is in batch {wave} of epoch {epoch}", expected="an existing batch")
-        return _ChainStates(weights, sums, saved_numbers(state, "collected", 2), epoch, wave)
+            raise DataError(f"the saved state is in batch {wave} of epoch {epoch}", expected="one of this run")
+        return _ChainState(weights, sums, saved_numbers(state, "collected", 2), epoch, wave)
 
     def plan(self, epoch: int) -> list[list[NDArray[np.int64]]]:
-        """Return the batches of each chain in an epoch: a random part of all units, in batches of about equal size."""
+        """Return the batches of each chain in an epoch: a random part of all units, in batches of similar size."""
         order = np.random.default_rng([self._seed, epoch]).permutation(len(self._units) - 1)
         plan = []
         for part in np.array_split(order, self.chains):
@@ -245,8 +253,8 @@ class _Schedule:
             plan.append([part[batch == i] for i in range(count) if (batch == i).any()])
         return plan
 
-    def next_stop(self, plan: Plan, now: _ChainStates) -> int:
-        """Return the number of batches of each chain done at the next checkpoint, or at the end of the epoch."""
+    def next_stop(self, plan: Plan, now: _ChainState) -> int:
+        """Return the number of batches of each chain at the next checkpoint, or at the end of the epoch."""
         waves, options = max(map(len, plan)), self._options
         wanted = options.evaluate_every
         if options.judge_every is not None:
@@ -262,18 +270,18 @@ class _Schedule:
                 return stop + 1
         return waves
 
-    def due(self, before: _ChainStates, now: _ChainStates) -> bool:
+    def due(self, before: _ChainState, now: _ChainState) -> bool:
         """Return whether a checkpoint is due."""
         return self._options.judge_every is None or self._judged(now) > self._judged(before)
 
-    def _judged(self, states: _ChainStates) -> int:
-        """Return the number of checkpoints, by samples of a chain, that are behind."""
+    def _judged(self, standing: _ChainState) -> int:
+        """Return the number of intervals between checkpoints that a chain has completed."""
         assert self._options.judge_every is not None
         return int(states.collected[0]) // (self._options.judge_every * self.chains)
 
 
 def _report(parts: Sequence[RankResult]) -> dict[str, float]:
-    """Return shares of steps with updates and of updates that C clips, the length of changes, and the gain."""
+    """Report proportions of steps with updates and of updates clipped by C, the length of changes, and the gain."""
     steps, changes, updates, clipped, batches = sum(part.counts.sum(axis=0) for part in parts).tolist()
     return {
         "updates": updates / max(sum(int(part.collected.sum()) for part in parts), 1),

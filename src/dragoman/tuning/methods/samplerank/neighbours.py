@@ -1,4 +1,4 @@
-"""Neighbours for SampleRank's steps: by operators of the sampler, or in pools of what was decoded."""
+"""Neighbours for SampleRank's steps: by operators of the sampler, or in pools of decoded derivations."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from dragoman.tuning.methods.method import FeatureSelector, State, TrainingSet
 from dragoman.tuning.methods.samplerank.chains import (
     BatchValue,
     Plan,
-    RankedSentences,
-    Ranking,
+    RankRequest,
     RankResult,
     RankSteps,
-    SpreadChains,
+    ShardedChains,
+    TrainingSentences,
 )
 from dragoman.tuning.methods.samplerank.jumps import Jumps, JumpSteps
-from dragoman.tuning.methods.samplerank.pools import FindInForests, Pools
+from dragoman.tuning.methods.samplerank.pools import ForestSearch, Pools
 from dragoman.tuning.problems.evidence import DecodeLists, lists_of_strings
 
 
-class Named(Protocol):
-    """Features by name, and flags of those whose weights change."""
+class NamedFeatures(Protocol):
+    """Features by name, with a mark for those whose weights are trained."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -40,29 +40,29 @@ class Named(Protocol):
 
     @property
     def learnt(self) -> NDArray[np.bool_]:
-        """A flag for each feature: whether its weight changes."""
+        """Marks of the trained features."""
 
 
-def changed(start: Weights, features: Named, values: NDArray[np.float64]) -> Weights:
-    """Return the weights with new values of the learnt ones; new weights of 0 are left out."""
+def with_trained_weights(start: Weights, features: NamedFeatures, values: NDArray[np.float64]) -> Weights:
+    """Return the weights with new values of the trained ones; new features of weight 0 are left out."""
     names = (features.names[i] for i in np.flatnonzero(features.learnt).tolist())
     pairs = zip(names, values.tolist(), strict=True)
     return start.updated({name: value for name, value in pairs if value or name in start})
 
 
-def together(parts: Sequence[RankResult]) -> RankResult:
-    """Join the results of steps of one kind and then of another, which have all weights of the first."""
+def merge_results(parts: Sequence[RankResult]) -> RankResult:
+    """Merge the results of local steps and then of jumps, which have all weights of the former."""
     if len(parts) == 1:
         return parts[0]
     sums = {field.name: sum(getattr(part, field.name) for part in parts) for field in fields(RankResult)[1:-1]}
     return RankResult(weights=parts[-1].weights, **sums, traces=[trace for part in parts for trace in part.traces])
 
 
-def check_jumps(training_set: TrainingSet) -> None:
-    """Refuse models with global features, which no list has."""
-    for name in training_set.model.global_features:
+def check_jumps(lesson: Lesson) -> None:
+    """Refuse models with features that n-best lists do not have."""
+    for name in lesson.model.global_features:
         raise UsageError(
-            f"samplerank jumps among decoded derivations, and no decoder knows the global feature {name}; "
+            f"samplerank jumps among decoded derivations, and no decoder scores the global feature {name}; "
             "set neighbours to local"
         )
 
@@ -70,18 +70,16 @@ def check_jumps(training_set: TrainingSet) -> None:
 class LocalSteps:
     """Steps by operators at one place of a derivation."""
 
-    def __init__(self, steps: RankSteps, training_set: TrainingSet, start: Weights, *, runtime: Runtime = Runtime()):
-        learnt_of = FeatureSelector(training_set.names, training_set.sparse)
-        sentences = RankedSentences(
-            training_set.lines, training_set.scorer, training_set.units, learnt_of, training_set.sign
-        )
-        self._chains = SpreadChains(steps, training_set.spread(start, runtime=runtime), sentences)
+    def __init__(self, steps: RankSteps, lesson: Lesson, start: Weights, *, runtime: Runtime = Runtime()):
+        learnt_of = Learnt(lesson.names, lesson.sparse)
+        sentences = TrainingSentences(lesson.lines, lesson.scorer, lesson.units, learnt_of, lesson.sign)
+        self._chains = ShardedChains(steps, lesson.spread(start, runtime=runtime), sentences)
         self.names, self.learnt = self._chains.names, self._chains.learnt
 
-    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> RankResult:
-        """Run chains, see `RankChains.run`; weights of features that no option has stay as they are."""
+    def run(self, plan: Plan, weights: NDArray[np.float64], asked: RankRequest) -> RankResult:
+        """Run chains, see `RankChains.run`; weights of features that no option has do not change."""
         own, count = np.ascontiguousarray(weights[:, : len(self.names)]), len(self.names)
-        found = self._chains.ranked(plan, own, asked)
+        found = self._chains.run(plan, own, asked)
         if weights.shape[1] == count:
             return found
         others = weights[:, count:]
@@ -97,10 +95,10 @@ class LocalSteps:
 
 
 class PoolSteps:
-    """Steps within pools, which grow at the start of each epoch; those of a saved state are there already.
+    """Steps within pools, which grow at the start of each epoch; a saved state has its pools already.
 
-    Names of features are those of local steps, if there are any, of the start and of what is learnt, and then of what
-    is decoded.
+    Names of features come from local steps, if there are any, from the start and the trained features, and then from
+    decoded derivations.
     """
 
     def __init__(
@@ -123,13 +121,13 @@ class PoolSteps:
 
     @property
     def learnt(self) -> NDArray[np.bool_]:
-        """A flag for each feature: whether its weight changes."""
-        names = self._training_set.learnt(self.names)
+        """Marks of the features whose weights are trained."""
+        names = self._lesson.learnt(self.names)
         return np.array([name in names for name in self.names], bool)
 
     def grow(self, weights: Weights, epoch: int, *, runtime: Runtime = Runtime()) -> None:
-        """Decode the sentences, and add what is found to their pools."""
-        spread = self._training_set.spread(weights, runtime=runtime)
+        """Decode the sentences, and add the derivations to their pools."""
+        spread = self._lesson.spread(weights, runtime=runtime)
         self.__dict__.pop("_jumps", None)
         if self._steps.pool_from == "forests":
             self._grow_from_forests(spread, epoch, runtime)
@@ -139,15 +137,14 @@ class PoolSteps:
         with runtime.stage(f"epoch {epoch + 1}: decoding") as share_done:
             for part in spread.map(work, spread.shards(training_set.lines)):
                 lists.append(part)
-                share_done(sum(map(len, lists)) / len(training_set))
-        self.pools = self.pools.added(NBest.concatenate(lists), training_set.scorer, runtime=runtime)
+                share_done(sum(map(len, lists)) / len(lesson))
+        self.pools = self.pools.with_lists(NBest.concatenate(lists), lesson.scorer, runtime=runtime)
 
     def _grow_from_forests(self, spread: ShardedTranslator, epoch: int, runtime: Runtime) -> None:
-        training_set = self._training_set
-        work = FindInForests(self._steps.pool, training_set.lines, training_set.scorer, training_set.sign)
-        parts, done = [], 0
+        lesson = self._lesson
+        work, parts, done = ForestSearch(self._steps.pool, lesson.lines, lesson.scorer, lesson.sign), [], 0
         with runtime.stage(f"epoch {epoch + 1}: decoding") as share_done:
-            for part in work.found(spread):
+            for part in work.search_all(spread):
                 parts.append(part)
                 done += len(part.sizes)
                 share_done(done / len(training_set))
@@ -160,6 +157,6 @@ class PoolSteps:
         value = BatchValue(self._training_set.scorer, self._training_set.sign, self._steps.smoothing)
         return Jumps(self._steps, self.pools, self._training_set.units, value, self.learnt)
 
-    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> RankResult:
-        """Run chains, see `Jumps.ranked`."""
-        return self._jumps.ranked(plan, weights, asked)
+    def run(self, plan: Plan, weights: NDArray[np.float64], asked: RankRequest) -> RankResult:
+        """Run chains, see `Jumps.run`."""
+        return self._jumps.run(plan, weights, asked)

@@ -26,17 +26,17 @@ from dragoman.tuning.methods.samplerank.chains import (
     BatchValue,
     Plan,
     RankChains,
-    RankedSentences,
-    Ranking,
+    RankRequest,
     RankResult,
     RankSteps,
+    TrainingSentences,
 )
 
 
 def bleu_references(scorer: Scorer, options: PhraseOptions, smoothing: float) -> kernels.BleuReferences | None:
-    """Return the references as the kernel needs them for BLEU; None if it cannot compute this metric.
+    """Return what the kernel needs for BLEU; None if it cannot compute this metric.
 
-    It joins translations from options, so words are counted as they stand: no tokeniser may look across them.
+    The kernel joins the words of options, so the metric must count words as they are, without a tokeniser.
     """
     if not isinstance(scorer, BleuScorer) or scorer.metric.tokenise != "none":
         return None
@@ -58,7 +58,7 @@ def bleu_references(scorer: Scorer, options: PhraseOptions, smoothing: float) ->
 
 
 class MetricGain:
-    """Any metric whose statistics add up, as a callback of the kernel: slow, but general.
+    """Any metric whose statistics add up, as a function that the kernel calls, which is slow.
 
     Gains are `sign` times the metric; if it is BLEU, `smoothing` is added to all counts.
     """
@@ -80,7 +80,7 @@ class MetricGain:
 
 @dataclass(frozen=True, eq=False)
 class FeatureTable:
-    """The names of all features, which of their weights are learnt, and the features of options.
+    """The names of all features, marks of the trained ones, and the features of options.
 
     The dense features come first, then the sparse ones of options, those of boundaries, and the global ones.
     """
@@ -91,7 +91,7 @@ class FeatureTable:
 
     @classmethod
     def of(cls, batch: PhraseBatch, chosen: Callable[[Sequence[str]], Collection[str]]) -> FeatureTable:
-        """Number the features of a batch; `chosen` are those whose weights are learnt."""
+        """Number the features of a batch; `chosen` selects those whose weights are trained."""
         dense, global_names = batch.model.dense_features, tuple(batch.model.global_features)
         sparse = FeatureRows.join([FeatureRows.zeros(len(batch.options)), *batch.sparse]).used()
         boundaries = () if batch.boundary_feature is None else boundary_names(batch.boundary_feature)
@@ -116,9 +116,9 @@ class FeatureTable:
 
 
 class PhraseRankChains(RankChains):
-    """Chains of phrase-based models, run by a kernel."""
+    """Chains over phrase-based derivations, in the kernel."""
 
-    def __init__(self, steps: RankSteps, translator: PhraseTranslator, sentences: RankedSentences):
+    def __init__(self, steps: RankSteps, translator: PhraseTranslator, sentences: TrainingSentences):
         self._steps, self._sentences = steps, sentences
         self.reordering_limit = translator.reordering_limit
         self.batch = translator.batch(sentences.lines)
@@ -134,8 +134,8 @@ class PhraseRankChains(RankChains):
         if self._bleu is None:
             self._gain = MetricGain(sentences.scorer, options.vocab, sign=sentences.sign, smoothing=steps.smoothing)
 
-    def ranked(self, plan: Plan, weights: NDArray[np.float64], asked: Ranking) -> RankResult:
-        """Run chains as `run` does."""
+    def run(self, plan: Plan, weights: NDArray[np.float64], asked: RankRequest) -> RankResult:
+        """Run chains in the kernel; see `RankChains.run`."""
         options = self.batch.options
         batches = [batch for chain in plan for batch in chain]
         try:

@@ -1,4 +1,4 @@
-"""Pools of the derivations that a decoder has found for each sentence."""
+"""Pools of decoded derivations of each sentence."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import Shard, Translator
 from dragoman.tuning.problems.hope_fear import HypothesisFinder, HypothesisSettings
 
-#: The prefix of the names of a pool's arrays.
+#: Prefix of the names of a pool's arrays.
 _PREFIX = "pool_"
 
 
 @dataclass(frozen=True, eq=False)
 class Pools:
-    """Derivations by sentence: `s` has the rows `sentences[s]` to `sentences[s + 1]` of `features` and `statistics`.
+    """Pools: sentence `s` has the rows `sentences[s]` to `sentences[s + 1]` of `features` and `statistics`.
 
     No two rows of a sentence have the same features.
     """
@@ -47,7 +47,7 @@ class Pools:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the features; larger pools append to them."""
+        """The names of features; larger pools add theirs at the end."""
         return self.features.names
 
     @property
@@ -55,20 +55,20 @@ class Pools:
         """The sentence of each row."""
         return np.repeat(np.arange(len(self.sentences) - 1), np.diff(self.sentences))
 
-    def added(self, nbest: NBest, scorer: Scorer, *, runtime: Runtime = Runtime()) -> Pools:
-        """Return these pools, with what is new in the list of each sentence appended."""
+    def with_lists(self, nbest: NBest, scorer: Scorer, *, runtime: Runtime = Runtime()) -> Pools:
+        """Return the pools with the new derivations of n-best lists added to each sentence."""
         if len(nbest) != len(self.sentences) - 1:
-            raise DataError(f"there are {len(nbest)} lists", expected=f"{len(self.sentences) - 1}, one a sentence")
+            raise DataError(f"there are {len(nbest)} lists", expected=f"{len(self.sentences) - 1}, one per sentence")
         home = np.repeat(np.arange(len(nbest)), np.diff(nbest.sentences))
         found = scorer.statistics(Corpus(nbest.vocab, nbest.hypotheses), home, runtime=runtime)
         return self.with_rows(home, nbest.features.used(), np.asarray(found, np.float64))
 
     def with_rows(self, home: NDArray[np.int64], rows_features: FeatureRows, found: NDArray[np.float64]) -> Pools:
-        """Return these pools, with new rows appended to their sentences; `home` has the sentence of each row."""
+        """Return the pools with new rows added to each sentence; `home` is the sentence of each row."""
         statistics = np.concatenate([self.statistics, found]) if len(self.statistics) else found
         features = FeatureRows.concatenate([self.features, rows_features]).summed()
         homes = np.concatenate([self.homes, home])
-        kept = _first_of_equals(homes, features)
+        kept = _first_rows(homes, features)
         rows = kept[np.argsort(homes[kept], kind="stable")]
         sizes = np.bincount(homes[rows], minlength=len(self.sentences) - 1)
         for sentence in np.flatnonzero(sizes == 0).tolist():
@@ -84,7 +84,7 @@ class Pools:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Pools:
-        """Build from what `arrays` gave; there may be others among them."""
+        """Build pools from saved arrays; others among them are ignored."""
         if f"{_PREFIX}sentences" not in arrays:
             raise DataError("the saved state has no pools of derivations", expected="one of a run with jumps")
         own = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}
@@ -97,8 +97,8 @@ class Pools:
         return cls(sentences, FeatureRows.from_arrays(names, own, len(statistics)), statistics)
 
 
-def _first_of_equals(homes: NDArray[np.int64], features: FeatureRows) -> NDArray[np.int64]:
-    """Return the rows without an equal before them in their sentence; features of a row are distinct and in order."""
+def _first_rows(homes: NDArray[np.int64], features: FeatureRows) -> NDArray[np.int64]:
+    """Return the first of equal rows in each sentence; a row has each feature once, in order."""
     bits = np.empty((len(features.ids), 3), np.int32)
     bits[:, 0] = features.ids
     bits[:, 1:] = features.values.view(np.int32).reshape(-1, 2)
@@ -108,15 +108,15 @@ def _first_of_equals(homes: NDArray[np.int64], features: FeatureRows) -> NDArray
     return np.sort(np.unique(equal, return_index=True)[1])
 
 
-#: Sentences per shard; each is scored within a pseudo-document of those before it.
-_PORTION = 32
-#: Factor by which the pseudo-document decays after each sentence, as in online MIRA.
+#: Sentences that are searched in order, each within a pseudo-document of those before it.
+_SHARD_SIZE = 32
+#: Decay of the pseudo-document after each sentence, as in online MIRA.
 _DECAY = 0.9
 
 
 @dataclass(frozen=True, eq=False)
-class FoundInForests:
-    """Derivations of some sentences: their number per sentence, features and statistics of the metric."""
+class ForestDerivations:
+    """Derivations of some sentences: the number for each, their features, and the metric's statistics."""
 
     sizes: NDArray[np.int64]
     features: FeatureRows
@@ -124,9 +124,10 @@ class FoundInForests:
 
 
 @dataclass(frozen=True, eq=False)
-class FindInForests:
-    """Finds `size` derivations of each sentence of a shard, of different strings: a third each of the best by the
-    model, by hope and by fear, see `HypothesisFinder`; fewer where these are the same.
+class ForestSearch:
+    """Search for `size` derivations of each sentence of a shard, with distinct strings.
+
+    A third each are the best by the model, by hope and by fear, see `HypothesisFinder`; fewer where these coincide.
     """
 
     size: int
@@ -139,7 +140,7 @@ class FindInForests:
         third = max(1, self.size // 3)
         return HypothesisSettings(best=max(1, self.size - 2 * third), hope=third, fear=third, candidates=self.size)
 
-    def __call__(self, translator: Translator, shard: Shard, runtime: Runtime) -> FoundInForests:
+    def __call__(self, translator: Translator, shard: Shard, runtime: Runtime) -> ForestDerivations:
         """Search a shard under the translator's weights."""
         finder = HypothesisFinder(translator, self.lines, self.scorer, self.sign, self._wanted)
         document, features, statistics = finder.first_document(), list[FeatureRows](), list[NDArray[np.float64]]()
@@ -151,10 +152,10 @@ class FindInForests:
             statistics.append(pool.statistics[:, :-1])
             document = _DECAY * (document + pool.statistics[0])
         sizes = np.array([len(rows) for rows in statistics], np.int64)
-        return FoundInForests(sizes, FeatureRows.concatenate(features), np.concatenate(statistics))
+        return ForestDerivations(sizes, FeatureRows.concatenate(features), np.concatenate(statistics))
 
-    def found(self, spread: ShardedTranslator) -> Iterator[FoundInForests]:
-        """Yield the derivations of all sentences, shard by shard."""
-        starts = range(0, len(self.lines), _PORTION)
-        shards = [Shard(first, self.lines[first : first + _PORTION]) for first in starts]
+    def search_all(self, spread: ShardedTranslator) -> Iterator[ForestDerivations]:
+        """Yield derivations of all sentences, shard by shard, found by threads or workers."""
+        starts = range(0, len(self.lines), _SHARD_SIZE)
+        shards = [Shard(first, self.lines[first : first + _SHARD_SIZE]) for first in starts]
         return spread.map_alone(self, shards)

@@ -10,13 +10,14 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.features.length_ratio import LengthRatio
+from dragoman.sampling.chains import ChainSettings, run_chains
 from dragoman.sampling.global_features import GlobalFunctions
-from dragoman.sampling.phrase.chains import run_chains
+from dragoman.sampling.phrase.space import PhraseSpace
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.phrase.greedy import hill_climb
 from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space
-from oracles.phrase_chains import random_schedule
+from oracles.phrase_case import random_schedule
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -29,23 +30,24 @@ def test_chains_are_safe_and_report_derivations(seed):
     space = SpaceLimits(reordering_limit=limit, table_limit=0, unknown_words="drop" if seed % 2 else "copy")
     lines = ["", *(phrase_space.random_sentence(rng, 12) for _ in range(4))]
     batch = PhraseTranslator(model, weights, space=space).batch(lines)
-    visited = run_chains(
-        batch,
-        random_schedule(rng),
-        reordering_limit=limit,
+    settings = ChainSettings(
+        schedule=random_schedule(rng),
         seed=seed,
         samples=20,
-        chains=2,
         burn_in=np.full(3, 2.0),
+        chains=2,
         temperature=float(rng.choice([0.01, 1.0, 100.0])),
-        per_pass=False,
         trace=True,
-        lattices=batch.search(SearchLimits(pop_limit=3), limit, lattice=True) if rng.random() < 0.7 else None,
+    )
+    space = PhraseSpace(
+        batch=batch,
+        reordering_limit=limit,
+        found=batch.search(SearchLimits(pop_limit=3), limit, lattice=True) if rng.random() < 0.7 else None,
         proposal=batch.reweighted(model.weights) if rng.random() < 0.5 else None,
         functions=GlobalFunctions([LengthRatio()], Weights({"length_ratio": 2.0})) if rng.random() < 0.5 else None,
         documents=np.array([0, 2, 5]) if rng.random() < 0.5 else None,
-        runtime=Runtime(threads=2),
     )
+    visited = run_chains(space, settings, runtime=Runtime(threads=2))
     assert visited.counts.sum() == 20 * 2 * 5
     sentence = np.repeat(np.arange(5), np.diff(visited.sentences))
     for row, derivation in enumerate(visited.derivations):

@@ -18,8 +18,8 @@ from dragoman.metrics.ter import Ter
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.greedy import gloss
 from dragoman.search.phrase.translator import PhraseTranslator
-from dragoman.tuning.methods.method import TrainingSet
-from dragoman.tuning.methods.samplerank.chains import RankChains, RankedSentences, RankSteps
+from dragoman.tuning.methods.method import Lesson
+from dragoman.tuning.methods.samplerank.chains import RankChains, RankRequest, RankSteps, TrainingSentences
 from oracles import extra_features, phrase_case, phrase_space, samplerank
 from oracles.sampler import p_value, probabilities
 
@@ -36,11 +36,9 @@ def _some_translations(batch, rng):
     return [" ".join([*text, str(rng.choice(phrase_space.TARGET))]) for text in texts]
 
 
-def chains_of(steps, training_set):
-    sentences = RankedSentences(
-        training_set.lines, training_set.scorer, training_set.units, training_set.learnt, training_set.sign
-    )
-    return RankChains.of(steps, training_set.translator, sentences)
+def chains_of(steps, lesson):
+    sentences = TrainingSentences(lesson.lines, lesson.scorer, lesson.units, lesson.learnt, lesson.sign)
+    return RankChains.of(steps, lesson.translator, sentences)
 
 
 class Case:
@@ -87,7 +85,7 @@ class Case:
         self.units = [list(range(*bounds)) for bounds in itertools.pairwise(self.training_set.units.tolist())]
         plan = [rng.permutation(len(self.units))[: -(-2 * len(self.units) // 3)], rng.permutation(len(self.units))]
         self.batches = [[s for unit in units for s in self.units[unit]] for units in plan]
-        self.found = self.chains.run([plan], self.start[None], seed=seed, first_batch=7, trace=True)
+        self.found = self.chains.run([plan], self.start[None], RankRequest(seed, 7, trace=True))
         steps, phrases, offsets, self.numbers, self.weights = self.found.traces[0]
         self.rows = [tuple(phrases[a:b].tolist()) for a, b in itertools.pairwise(offsets)]
         self.trace = steps.tolist()
@@ -202,7 +200,7 @@ def test_steps_that_cannot_be_taken_are_no_samples_and_there_is_an_end_where_non
     )
     chains = chains_of(RankSteps(counted="applied", samples=3, burn_in=1), training_set)
     weights = single.translator.weights.vector(chains.names)[None]
-    found = chains.run([[np.arange(2)]], weights, seed=1, first_batch=0)
+    found = chains.run([[np.arange(2)]], weights, RankRequest(1, 0))
     assert (found.collected.tolist(), found.counts[0, 0]) == ([0], 2 * (1 + 3 * 100))
 
 
@@ -328,9 +326,7 @@ def test_without_updates_chains_draw_from_the_model(seed):
     steps = RankSteps(samples=1, burn_in=80, retranslate=1.0, aggressiveness=0.0)
     chains = chains_of(steps, training_set)
     weights = case.translator.weights.vector(chains.names)[None]
-    trace, phrases, offsets, *_ = chains.run(
-        [[np.arange(copies)]], weights, seed=seed, first_batch=0, trace=True
-    ).traces[0]
+    trace, phrases, offsets, *_ = chains.run([[np.arange(copies)]], weights, RankRequest(seed, 0, trace=True)).traces[0]
     last = {sentence: at for at, sentence in enumerate(trace[:, 0].tolist())}
     ends = Counter(tuple(phrases[offsets[4 * at] : offsets[4 * at + 1]].tolist()) for at in last.values())
     scores = np.array(list(case.scores.values()))

@@ -11,7 +11,7 @@ from dragoman.core.errors import UsageError
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.metric import Scorer
-from dragoman.tuning.methods.samplerank.chains import BatchValue, Ranking
+from dragoman.tuning.methods.samplerank.chains import BatchValue, RankRequest
 from dragoman.tuning.methods.samplerank.jumps import Jumps, JumpSteps
 from dragoman.tuning.methods.samplerank.pools import Pools
 from oracles.jumps import Candidate, Jumping, nbest_of, pooled
@@ -34,7 +34,7 @@ class Task:
         self.weights = rng.normal(size=(2, len(NAMES)))
         scorer = Bleu().scorer([Corpus.from_lines([" ".join(one) for one in self.references])])
         self.value = BatchValue(scorer, 1, FEW.smoothing)
-        self.pools = Pools.empty(6, NAMES).added(nbest_of(lists, NAMES), scorer)
+        self.pools = Pools.empty(6, NAMES).with_lists(nbest_of(lists, NAMES), scorer)
 
     def _candidate(self, rng, reference):
         words = list(reference)
@@ -46,7 +46,7 @@ class Task:
 
     def ranked(self, steps, **changes):
         jumps = Jumps(steps, self.pools, UNITS, changes.get("value", self.value), LEARNT)
-        return jumps, jumps.ranked(PLAN, self.weights, Ranking(5, 1 << 32))
+        return jumps, jumps.run(PLAN, self.weights, RankRequest(5, 1 << 32))
 
 
 @pytest.mark.parametrize(

@@ -161,8 +161,8 @@ def test_pools_are_kept_over_epochs_and_grow_by_what_present_weights_like():
     found = list(SampleRank(**JUMP).learn(training_set, training_set.model.weights))
     pools = [Pools.from_arrays(checkpoint.state) for checkpoint in found]
     first = Pools.empty(9, pools[0].names)
-    for nbest in training_set.translator.nbest(training_set.lines, 6):
-        first = first.added(nbest, training_set.scorer) if len(nbest) == 9 else first
+    for nbest in lesson.translator.nbest(lesson.lines, 6):
+        first = first.with_lists(nbest, lesson.scorer) if len(nbest) == 9 else first
     assert first.arrays()["pool_feature_values"].tobytes() == pools[0].arrays()["pool_feature_values"].tobytes()
     sizes = [np.diff(one.sentences) for one in pools]
     assert (sizes[0] <= 6).all()
@@ -272,9 +272,9 @@ def test_refusals(tmp_path, with_globals):
     with pytest.raises(UsageError, match="weight of lm is inf"):
         learn(start=start.updated({"lm": math.inf}))
     with pytest.raises(UsageError, match="weight of lm is inf"):
-        next(SampleRank(**JUMP).learn(training_set, start.updated({"lm": math.inf})))
-    with pytest.raises(UsageError, match="no decoder knows the global feature length_ratio; set neighbours to local"):
-        SampleRank(**JUMP).check(with_globals(training_set))
+        next(SampleRank(**JUMP).learn(lesson, start.updated({"lm": math.inf})))
+    with pytest.raises(UsageError, match="no decoder scores the global feature length_ratio; set neighbours to local"):
+        SampleRank(**JUMP).check(with_globals(lesson))
     with pytest.raises(UsageError, match="neighbours=jump"):
         next(SampleRank(**BOTH).learn(chart_training_set(), chart_training_set().model.weights))
     state = next(SampleRank(**FEW).learn(training_set, start)).state

@@ -36,7 +36,7 @@ def test_pools_are_those_of_a_slow_twin():
         names = NAMES[: 2 + number % 3]
         rounds.append(random_lists(rng, names))
         before = pools.names
-        pools = pools.added(nbest_of(rounds[-1], names), SCORER)
+        pools = pools.with_lists(nbest_of(rounds[-1], names), SCORER)
         assert pools.names[: len(before)] == before
         expected = [pooled([lists[s] for lists in rounds]) for s in range(len(REFERENCES))]
         equal += sum(map(len, rounds[-1])) - sum(map(len, expected))
@@ -54,11 +54,11 @@ def test_pools_are_those_of_a_slow_twin():
 def test_pools_that_were_saved_are_the_same():
     rng = np.random.default_rng(4)
     first, second = nbest_of(random_lists(rng), NAMES), nbest_of(random_lists(rng), NAMES)
-    pools = Pools.empty(3, ["lm"]).added(first, SCORER)
+    pools = Pools.empty(3, ["lm"]).with_lists(first, SCORER)
     saved = {"weights": np.zeros(3), **pools.arrays()}
     for one, other in (
         (pools, Pools.from_arrays(saved)),
-        *[[p.added(second, SCORER) for p in (pools, Pools.from_arrays(saved))]],
+        *[[p.with_lists(second, SCORER) for p in (pools, Pools.from_arrays(saved))]],
     ):
         assert one.names == other.names
         assert {name: array.tobytes() for name, array in one.arrays().items()} == {
@@ -68,9 +68,9 @@ def test_pools_that_were_saved_are_the_same():
 
 def test_what_is_no_pool_is_refused():
     lists = nbest_of(random_lists(np.random.default_rng(5)), NAMES)
-    with pytest.raises(DataError, match="there are 3 lists; expected 2, one a sentence"):
-        Pools.empty(2, []).added(lists, SCORER)
+    with pytest.raises(DataError, match="there are 3 lists; expected 2, one per sentence"):
+        Pools.empty(2, []).with_lists(lists, SCORER)
     with pytest.raises(DataError, match="no translation of sentence 2"):
-        Pools.empty(3, []).added(nbest_of([[Candidate(("a",), {})], [], [Candidate(("a",), {})]], NAMES), SCORER)
+        Pools.empty(3, []).with_lists(nbest_of([[Candidate(("a",), {})], [], [Candidate(("a",), {})]], NAMES), SCORER)
     with pytest.raises(DataError, match="no pools of derivations"):
         Pools.from_arrays({"weights": np.zeros(3)})

@@ -12,11 +12,11 @@ from dragoman.search.translator import Translator
 from dragoman.tuning.methods.method import FeatureSelector
 from dragoman.tuning.methods.samplerank.chains import (
     RankChains,
-    RankedSentences,
-    Ranking,
+    RankRequest,
     RankResult,
     RankSteps,
-    SpreadChains,
+    ShardedChains,
+    TrainingSentences,
 )
 from oracles.elsewhere import Elsewhere
 from oracles.training_sets import reachable_training_set
@@ -27,20 +27,15 @@ PLAN = [[np.array([0, 1])], [np.array([2]), np.array([3])], [np.array([4, 5])], 
 
 @pytest.fixture(scope="module")
 def spread(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ranked") / "model"
-    reachable_training_set().model.save(folder)
+    folder = tmp_path_factory.mktemp("run") / "model"
+    reachable_lesson().model.save(folder)
     return ShardedTranslator(Translator.of(Model.load(folder)), folder)
 
 
 @pytest.fixture(scope="module")
 def sentences():
-    training_set = reachable_training_set()
-    return RankedSentences(
-        training_set.lines,
-        training_set.scorer,
-        training_set.units,
-        FeatureSelector(training_set.names, training_set.sparse),
-    )
+    lesson = reachable_lesson()
+    return TrainingSentences(lesson.lines, lesson.scorer, lesson.units, Learnt(lesson.names, lesson.sparse))
 
 
 @pytest.mark.parametrize(
@@ -56,10 +51,10 @@ def sentences():
 def test_chains_are_the_same_whoever_runs_them(spread, sentences, runtime, told):
     alone = RankChains.of(STEPS, spread.translator, sentences)
     weights = np.random.default_rng(3).normal(size=(len(PLAN), len(alone.names)))
-    asked, shares = Ranking(seed=5, first_batch=3, trace=True), []
-    wanted = alone.ranked(PLAN, weights, asked)
-    chains = SpreadChains(STEPS, spread, sentences)
-    found = chains.ranked(PLAN, weights, replace(asked, share=shares.append, runtime=runtime))
+    asked, shares = RankRequest(seed=5, first_batch=3, trace=True), []
+    wanted = alone.run(PLAN, weights, asked)
+    chains = ShardedChains(STEPS, spread, sentences)
+    found = chains.run(PLAN, weights, replace(asked, share=shares.append, runtime=runtime))
     assert chains.names == alone.names
     assert shares == told
     for field in fields(RankResult)[:-1]:

@@ -11,7 +11,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
 from dragoman.core.work.workers import ThreadWorkers
-from dragoman.decision import gains as spread_gains
+from dragoman.decision import gains as sharded_gains
 from dragoman.decision.gains import expected_gains, gains_of_blocks
 from dragoman.decision.posterior import Posterior
 from dragoman.metrics.combined import parse_metric
@@ -48,7 +48,7 @@ def posterior(sizes):
 
 @pytest.mark.parametrize("runtime", [Runtime(threads=2), Runtime(workers=Elsewhere(2))], ids=["threads", "elsewhere"])
 def test_blocks_have_the_gains_of_all_sentences_at_once(monkeypatch, runtime):
-    monkeypatch.setattr(spread_gains, "_PAIRS_PER_SHARD", 30)
+    monkeypatch.setattr(sharded_gains, "_PAIRS_PER_SHARD", 30)
     whole = posterior([4, 0, 7, 1, 0, 0, 9, 3, 2, 5])
     cuts = [0, 1, 2, 4, 6, 10, 10]
     parts = [whole.part(a, b) for a, b in itertools.pairwise(cuts)]
@@ -76,9 +76,9 @@ def test_blocks_are_read_as_they_are_needed():
 
 @pytest.mark.parametrize("workers", [ThreadWorkers(), Elsewhere(2)], ids=["here", "elsewhere"])
 def test_all_hear_how_far_it_is(monkeypatch, workers):
-    monkeypatch.setattr(spread_gains, "_PAIRS_PER_SHARD", 30)
+    monkeypatch.setattr(sharded_gains, "_PAIRS_PER_SHARD", 30)
     whole, heard = posterior([4] * 10), Heard()
-    found = spread_gains.spread_gains(METRIC, whole, whole, runtime=Runtime(progress=heard, workers=workers))
+    found = sharded_gains.sharded_gains(METRIC, whole, whole, runtime=Runtime(progress=heard, workers=workers))
     assert np.array_equal(found[0], expected_gains(METRIC, whole, whole)[0])
     assert heard.stages == ["expected gains"]
     assert sorted(heard.shares) == heard.shares

@@ -7,7 +7,7 @@ import pytest
 
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.experiments.plan import Method, Plan
-from dragoman.evaluation.experiments.results import Tuned, kept_evidence
+from dragoman.evaluation.experiments.results import TuningResults, has_evidence
 from dragoman.tuning.methods.mert import Mert
 from dragoman.tuning.runs.job import Job
 
@@ -33,7 +33,7 @@ def tuned(method, tmp_path):
         folder.mkdir(parents=True)
         (folder / "events.jsonl").write_text("".join(f"{json.dumps(e)}\n" for e in events), encoding="utf-8")
     job = Job(tmp_path, tmp_path, (tmp_path,), Mert())
-    return Tuned(Experiment(Plan("", job, ("bleu",), (1, 2), (method,), ()), tmp_path))
+    return TuningResults(Experiment(Plan("", job, ("bleu",), (1, 2), (method,), ()), tmp_path))
 
 
 def test_numbers_that_only_some_iterations_have_are_found_with_their_iterations(tuned, method):
@@ -54,6 +54,6 @@ def test_what_all_events_have_is_read_as_ever(tuned, method):
 
 def test_a_run_that_kept_no_evidence_is_known_by_it(tuned, method):
     run = tuned.run(method, 2)
-    assert not kept_evidence(run)
+    assert not has_evidence(run)
     run.evidence(1).mkdir(parents=True)
-    assert kept_evidence(run)
+    assert has_evidence(run)
