@@ -41,6 +41,7 @@ from dragoman.decision.settings import (
     grid_rules,
     search_grid,
 )
+from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import ReferencedText
 from dragoman.model.source_trees import trees_for

@@ -90,9 +90,7 @@ def weight_lines(names: Sequence[str], weights: Vector, lines: Sequence[tuple[Ve
 
 def weight_chart(names: Sequence[str], weights: Mapping[str, Vector]) -> Figure:
     """Draw the final weight of each feature in every run of every method; rows of `weights` are runs."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 0.36 * len(names) + 1))
+    figure = empty_figure(figsize=(8, 0.36 * len(names) + 1))
     ax = figure.add_subplot()
     ax.set_prop_cycle(color=COLOURS)
     for i, (name, runs) in enumerate(weights.items()):

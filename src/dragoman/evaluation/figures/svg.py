@@ -55,13 +55,10 @@ def write_svg(path: PathLike, figure: Figure) -> None:
 
 def panel_grid(count: int, *, columns: int, size: tuple[float, float]) -> tuple[Figure, list[Any]]:
     """Return a figure with panels in rows; `size` is the size of one panel, in inches."""
-    from matplotlib.figure import Figure
-
     columns = min(columns, count)
     rows = -(-count // columns)
-    figure = Figure(
-        figsize=(size[0] * columns, size[1] * rows), layout="tight"
-    )  # "constrained" takes three times as long
+    # The layout "constrained" takes three times as long.
+    figure = empty_figure(figsize=(size[0] * columns, size[1] * rows), layout="tight")
     axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
     for ax in axes:
         ax.set_prop_cycle(color=COLOURS)

@@ -17,7 +17,7 @@ from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.sampling.schedule import checked_seed
-from dragoman.tuning.methods.method import Checkpoint, Learner, Lesson, State, saved_numbers
+from dragoman.tuning.methods.method import Checkpoint, Learner, TrainingSet, State, saved_numbers
 from dragoman.tuning.methods.samplerank.chains import Plan, RankRequest, RankResult, check_steps
 from dragoman.tuning.methods.samplerank.jumps import JumpSteps
 from dragoman.tuning.methods.samplerank.neighbours import (
@@ -124,12 +124,12 @@ class SampleRank(JumpSteps, Learner):
     initial: Literal["given", "zero"] = option("given", "start from the given weights, or from 0")
     evaluate_every: int | None = option(None, "sentences between checkpoints; by default an epoch", minimum=1)
     judge_every: int | None = option(
-        None, "minimum samples of a chain between checkpoints, in place of evaluate-every", minimum=1
+        None, "samples of a chain between checkpoints, at least, in place of evaluate-every", minimum=1
     )
 
-    def check(self, lesson: Lesson) -> None:
+    def check(self, training_set: TrainingSet) -> None:
         """Refuse options that contradict each other."""
-        super().check(lesson)
+        super().check(training_set)
         if self.neighbours != "jump":
             check_steps(self, training_set.translator.space)
         if self.neighbours != "local":
@@ -141,21 +141,21 @@ class SampleRank(JumpSteps, Learner):
         """Train from `start`, or resume from a checkpoint."""
         alone = self.neighbours == "local"
         reported = self.average or ("all" if alone else "epoch")
-        local = None if self.neighbours == "jump" else LocalSteps(self, lesson, start, runtime=runtime)
-        jump = None if alone else PoolSteps(self, lesson, start, state, local)
-        course = _ChainSchedule(self, lesson.units, checked_seed(seed))
+        local = None if self.neighbours == "jump" else LocalSteps(self, training_set, start, runtime=runtime)
+        jump = None if alone else PoolSteps(self, training_set, start, state, local)
+        course = _ChainSchedule(self, training_set.units, checked_seed(seed))
         space = jump or local
         assert space is not None
         given = start.vector(space.names)
         now = course.begin(given[space.learnt]) if state is None else course.resume(state, int(space.learnt.sum()))
         unseen = list[RankResult]()
         while now.epoch < self.epochs:
-            plan = schedule.plan(now.epoch)
-            stop = schedule.next_stop(plan, now)
+            plan = course.plan(now.epoch)
+            stop = course.next_stop(plan, now)
             if jump is not None and now.wave == 0:
                 jump.grow(with_trained_weights(start, jump, now.weights[0]), now.epoch, runtime=runtime)
                 now = now.widened(int(jump.learnt.sum()))
-            weights = np.tile(start.vector(space.names), (schedule.chains, 1))
+            weights = np.tile(start.vector(space.names), (course.chains, 1))
             weights[:, space.learnt] = now.weights
             waves, done = [batches[now.wave : stop] for batches in plan], []
             for steps in [one for one in (local, jump) if one is not None]:
@@ -165,9 +165,9 @@ class SampleRank(JumpSteps, Learner):
                 weights = done[-1].weights
             found = merge_results(done)
             last, before = stop == max(map(len, plan)), now
-            now = now.advanced(found, space.learnt, stop, last=last)
+            now = now.after(found, space.learnt, stop, last=last)
             unseen.append(found)
-            if now.epoch < self.epochs and not schedule.due(before, now):
+            if now.epoch < self.epochs and not course.due(before, now):
                 continue
             why = f"{self.epochs} epochs" if now.epoch == self.epochs else None
             arrays = now.arrays() | (jump.pools.arrays() if jump is not None else {})
@@ -277,7 +277,7 @@ class _ChainSchedule:
     def _judged(self, standing: _ChainState) -> int:
         """Return the number of intervals between checkpoints that a chain has completed."""
         assert self._options.judge_every is not None
-        return int(states.collected[0]) // (self._options.judge_every * self.chains)
+        return int(standing.collected[0]) // (self._options.judge_every * self.chains)
 
 
 def _report(parts: Sequence[RankResult]) -> dict[str, float]:

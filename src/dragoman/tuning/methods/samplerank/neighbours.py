@@ -16,7 +16,7 @@ from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.search.shards import ShardedTranslator
-from dragoman.tuning.methods.method import FeatureSelector, State, TrainingSet
+from dragoman.tuning.methods.method import FeatureSelector, TrainingSet, State
 from dragoman.tuning.methods.samplerank.chains import (
     BatchValue,
     Plan,
@@ -36,7 +36,7 @@ class NamedFeatures(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the features."""
+        """The names."""
 
     @property
     def learnt(self) -> NDArray[np.bool_]:
@@ -58,9 +58,9 @@ def merge_results(parts: Sequence[RankResult]) -> RankResult:
     return RankResult(weights=parts[-1].weights, **sums, traces=[trace for part in parts for trace in part.traces])
 
 
-def check_jumps(lesson: Lesson) -> None:
+def check_jumps(training_set: TrainingSet) -> None:
     """Refuse models with features that n-best lists do not have."""
-    for name in lesson.model.global_features:
+    for name in training_set.model.global_features:
         raise UsageError(
             f"samplerank jumps among decoded derivations, and no decoder scores the global feature {name}; "
             "set neighbours to local"
@@ -70,10 +70,10 @@ def check_jumps(lesson: Lesson) -> None:
 class LocalSteps:
     """Steps by operators at one place of a derivation."""
 
-    def __init__(self, steps: RankSteps, lesson: Lesson, start: Weights, *, runtime: Runtime = Runtime()):
-        learnt_of = Learnt(lesson.names, lesson.sparse)
-        sentences = TrainingSentences(lesson.lines, lesson.scorer, lesson.units, learnt_of, lesson.sign)
-        self._chains = ShardedChains(steps, lesson.spread(start, runtime=runtime), sentences)
+    def __init__(self, steps: RankSteps, training_set: TrainingSet, start: Weights, *, runtime: Runtime = Runtime()):
+        learnt_of = FeatureSelector(training_set.names, training_set.sparse)
+        sentences = TrainingSentences(training_set.lines, training_set.scorer, training_set.units, learnt_of, training_set.sign)
+        self._chains = ShardedChains(steps, training_set.spread(start, runtime=runtime), sentences)
         self.names, self.learnt = self._chains.names, self._chains.learnt
 
     def run(self, plan: Plan, weights: NDArray[np.float64], asked: RankRequest) -> RankResult:
@@ -101,33 +101,30 @@ class PoolSteps:
     decoded derivations.
     """
 
-    def __init__(
-        self, steps: JumpSteps, training_set: TrainingSet, start: Weights, state: State | None, local: LocalSteps | None
-    ):
+    def __init__(self, steps: JumpSteps, training_set: TrainingSet, start: Weights, state: State | None, local: LocalSteps | None):
         start.check_finite()
         self._steps, self._training_set = steps, training_set
         known = dict.fromkeys([*(local.names if local else ()), *start, *training_set.names])
         self.pools = Pools.empty(len(training_set), known) if state is None else Pools.from_arrays(state)
         if len(self.pools.sentences) != len(training_set) + 1:
             raise DataError(
-                f"the saved state has pools of {len(self.pools.sentences) - 1} sentences",
-                expected=f"{len(training_set)}",
+                f"the saved state has pools of {len(self.pools.sentences) - 1} sentences", expected=f"{len(training_set)}"
             )
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all features."""
+        """All features."""
         return self.pools.names
 
     @property
     def learnt(self) -> NDArray[np.bool_]:
         """Marks of the features whose weights are trained."""
-        names = self._lesson.learnt(self.names)
+        names = self._training_set.learnt(self.names)
         return np.array([name in names for name in self.names], bool)
 
     def grow(self, weights: Weights, epoch: int, *, runtime: Runtime = Runtime()) -> None:
         """Decode the sentences, and add the derivations to their pools."""
-        spread = self._lesson.spread(weights, runtime=runtime)
+        spread = self._training_set.spread(weights, runtime=runtime)
         self.__dict__.pop("_jumps", None)
         if self._steps.pool_from == "forests":
             self._grow_from_forests(spread, epoch, runtime)
@@ -137,12 +134,12 @@ class PoolSteps:
         with runtime.stage(f"epoch {epoch + 1}: decoding") as share_done:
             for part in spread.map(work, spread.shards(training_set.lines)):
                 lists.append(part)
-                share_done(sum(map(len, lists)) / len(lesson))
-        self.pools = self.pools.with_lists(NBest.concatenate(lists), lesson.scorer, runtime=runtime)
+                share_done(sum(map(len, lists)) / len(training_set))
+        self.pools = self.pools.with_lists(NBest.concatenate(lists), training_set.scorer, runtime=runtime)
 
     def _grow_from_forests(self, spread: ShardedTranslator, epoch: int, runtime: Runtime) -> None:
-        lesson = self._lesson
-        work, parts, done = ForestSearch(self._steps.pool, lesson.lines, lesson.scorer, lesson.sign), [], 0
+        training_set = self._training_set
+        work, parts, done = ForestSearch(self._steps.pool, training_set.lines, training_set.scorer, training_set.sign), [], 0
         with runtime.stage(f"epoch {epoch + 1}: decoding") as share_done:
             for part in work.search_all(spread):
                 parts.append(part)

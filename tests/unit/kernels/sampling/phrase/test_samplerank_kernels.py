@@ -18,12 +18,10 @@ from dragoman.metrics.ter import Ter
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.greedy import gloss
 from dragoman.search.phrase.translator import PhraseTranslator
-from dragoman.tuning.methods.method import Lesson
+from dragoman.tuning.methods.method import TrainingSet
 from dragoman.tuning.methods.samplerank.chains import RankChains, RankRequest, RankSteps, TrainingSentences
 from oracles import extra_features, phrase_case, phrase_space, samplerank
 from oracles.sampler import p_value, probabilities
-
-pytestmark = pytest.mark.slow
 
 #: The number of the operator, in the kernel's order.
 REORDER = samplerank.OPERATORS.index("reorder")
@@ -36,9 +34,9 @@ def _some_translations(batch, rng):
     return [" ".join([*text, str(rng.choice(phrase_space.TARGET))]) for text in texts]
 
 
-def chains_of(steps, lesson):
-    sentences = TrainingSentences(lesson.lines, lesson.scorer, lesson.units, lesson.learnt, lesson.sign)
-    return RankChains.of(steps, lesson.translator, sentences)
+def chains_of(steps, training_set):
+    sentences = TrainingSentences(training_set.lines, training_set.scorer, training_set.units, training_set.learnt, training_set.sign)
+    return RankChains.of(steps, training_set.translator, sentences)
 
 
 class Case:

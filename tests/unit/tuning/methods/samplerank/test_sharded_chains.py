@@ -19,7 +19,7 @@ from dragoman.tuning.methods.samplerank.chains import (
     TrainingSentences,
 )
 from oracles.elsewhere import Elsewhere
-from oracles.training_sets import reachable_training_set
+from oracles.training_sets import reachable_lesson
 
 STEPS = RankSteps(samples=20, burn_in=5)
 PLAN = [[np.array([0, 1])], [np.array([2]), np.array([3])], [np.array([4, 5])], [np.array([6])], [np.array([7])]]
@@ -34,8 +34,8 @@ def spread(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sentences():
-    lesson = reachable_lesson()
-    return TrainingSentences(lesson.lines, lesson.scorer, lesson.units, Learnt(lesson.names, lesson.sparse))
+    training_set = reachable_lesson()
+    return TrainingSentences(training_set.lines, training_set.scorer, training_set.units, FeatureSelector(training_set.names, training_set.sparse))
 
 
 @pytest.mark.parametrize(
