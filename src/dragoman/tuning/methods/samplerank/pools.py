@@ -22,7 +22,7 @@ from dragoman.forest.hope import FEAR, hope
 from dragoman.metrics.metric import Scorer
 from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import Shard, Translator
-from dragoman.tuning.problems.hope_fear import HypothesisFinder, Wanted
+from dragoman.tuning.problems.hope_fear import HypothesisFinder, HypothesisSettings
 
 #: Prefix of the names of a pool's arrays.
 _PREFIX = "pool_"
@@ -136,9 +136,9 @@ class ForestSearch:
     sign: int
 
     @cached_property
-    def _wanted(self) -> Wanted:
+    def _wanted(self) -> HypothesisSettings:
         third = max(1, self.size // 3)
-        return Wanted(best=max(1, self.size - 2 * third), hope=third, fear=third, candidates=self.size)
+        return HypothesisSettings(best=max(1, self.size - 2 * third), hope=third, fear=third, candidates=self.size)
 
     def __call__(self, translator: Translator, shard: Shard, runtime: Runtime) -> ForestDerivations:
         """Search a shard under the translator's weights."""
