@@ -1,20 +1,11 @@
-"""Limits of search and of the model space, and weights that are finite."""
+"""Options of a search: how hard it tries, which derivations there are, and greedy hill-climbing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
-from dragoman import kernels
-from dragoman.core.errors import DataError
 from dragoman.core.options import Options, option
-from dragoman.core.weights import Weights
-
-#: The numbers by which kernels know the algorithms.
-ALGORITHMS = {"stack": 0, "cube": 1, "exhaustive": 2, "incremental": 3}
 
 
 @dataclass(frozen=True)
@@ -42,17 +33,6 @@ class SearchLimits(Options):
     max_words: int = option(
         4000, "cut longer sentences into pieces, after punctuation; refused for n-best lists and the like", minimum=1
     )
-
-    def for_kernels(self, pop_limit: int, *, forced: bool, keep_all: bool) -> kernels.SearchLimits:
-        """Return the limits as kernels take them; `pop_limit` is used if there is none, all is looked at if forced."""
-        return kernels.SearchLimits(
-            algorithm=ALGORITHMS["exhaustive" if forced else self.algorithm],
-            stack_size=self.stack_size,
-            threshold=np.inf if self.beam_threshold is None else self.beam_threshold,
-            pop_limit=self.pop_limit or pop_limit,
-            max_size=self.max_size,
-            keep_all=keep_all,
-        )
 
 
 @dataclass(frozen=True)
@@ -86,31 +66,3 @@ class HillClimbing(Options):
     reorder: bool = option(True, "try to exchange two phrases")
     move: bool = option(True, "try to move a phrase")
     max_steps: int | None = option(None, "stop after so many changes; by default only when none helps", minimum=0)
-
-
-#: Scores beyond this are overflowing, or were infinite to begin with.
-LARGEST_SCORE = 1e100
-
-_EXPECTED = "features and weights whose sum is finite"
-
-
-def check_weights(weights: Weights, names: Iterable[str]) -> None:
-    """Refuse weights that are no numbers, and too large ones of features that are scored between steps, not in them."""
-    weights.check_finite()
-    for name in names:
-        weight = weights.get(name, 0.0)
-        if not abs(weight) < LARGEST_SCORE:
-            raise DataError(f"{name} has the weight {weight:g}", expected=_EXPECTED)
-
-
-def score_error(what: str, features: Mapping[str, float], weights: Weights) -> DataError:
-    """What to say of a thing with these features, by that which contributes most."""
-    products = [(name, value, weights.get(name, 0.0)) for name, value in features.items()]
-    with np.errstate(over="ignore", invalid="ignore"):
-        name, value, weight = max(products, key=lambda found: _size(found[1] * found[2]))
-        score = sum(value * weight for _, value, weight in products)
-    return DataError(f"{what} scores {score:g}: {name} is {value:g} and weighs {weight:g}", expected=_EXPECTED)
-
-
-def _size(score: float) -> float:
-    return np.inf if np.isnan(score) else abs(score)

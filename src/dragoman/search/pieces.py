@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -104,27 +104,3 @@ def _moved(phrase: Step, source: int, target: int) -> Step:
         target=(phrase.target[0] + target, phrase.target[1] + target),
         links=tuple((i + source, j + target) for i, j in phrase.links),
     )
-
-
-def batches(lines: Iterable[str], *, sentences: int, words: int, longest: int) -> Iterator[list[str]]:
-    """Group lines so that a group has at most so many of them, and no more once it has so many words.
-
-    A line of more than `longest` words is a group by itself.
-
-    >>> list(batches(["a b", "c", "d e f g", "h", "i", "j"], sentences=2, words=100, longest=3))
-    [['a b', 'c'], ['d e f g'], ['h', 'i'], ['j']]
-    """
-    group: list[str] = []
-    size = 0
-    for line in lines:
-        length = len(words_of(line))
-        if length > longest and group:
-            yield group
-            group, size = [], 0
-        group.append(line)
-        size += length
-        if length > longest or len(group) == sentences or size >= words:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group

@@ -7,17 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from json import dumps
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.display import html_table, shortened
-from dragoman.core.errors import DataError, UsageError
+from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
-from dragoman.core.runtime import Runtime
 
 #: The colours of phrases and rules, one after the other, in pictures and notebooks.
 COLOURS = ("#dbe9f1", "#f6e3cf", "#dff0d8", "#eadff0", "#f7f0c8", "#f3d9dc")
@@ -324,58 +323,3 @@ class SearchResult(ABC):
 
         The best under other weights is one, which needs no other search.
         """
-
-
-class Outcomes(Protocol):
-    """What kernels found: the outcome of each sentence (0 found, 1 no derivation, 2 too large), and more."""
-
-    @property
-    def outcomes(self) -> NDArray[np.uint8]:
-        """One for each sentence."""
-
-
-Batch = TypeVar("Batch")
-Found = TypeVar("Found", bound=Outcomes)
-
-_TOO_LARGE = 2
-
-
-class BatchResult(SearchResult, Generic[Batch, Found]):
-    """What a kernel found of a batch; `global_values` are of features that a search cannot see."""
-
-    def __init__(
-        self,
-        batch: Batch,
-        found: Found,
-        *,
-        global_values: FeatureRows | None = None,
-        runtime: Runtime = Runtime(),
-    ):
-        self.batch = batch
-        self.found = found
-        self._global_values = global_values
-        self._runtime = runtime
-
-    def __len__(self) -> int:
-        return len(self.found.outcomes)
-
-    def has_derivation(self, i: int) -> bool:
-        """Whether sentence i has a derivation; only a forced target can leave it without."""
-        return bool(self.found.outcomes[i] == 0)
-
-    def is_too_large(self, i: int) -> bool:
-        """Whether the search for the forced target of sentence i was given up."""
-        return bool(self.found.outcomes[i] == _TOO_LARGE)
-
-
-def refuse_too_large(found: Outcomes, lines: Sequence[str], max_size: int, what: str) -> None:
-    """Refuse the first sentence that needed more memory than was allowed.
-
-    Not for forced targets: a sentence more or less that cannot be derived is no reason to lose the work on the others.
-    """
-    for i in np.flatnonzero(found.outcomes == _TOO_LARGE).tolist():
-        line = lines[i]
-        raise DataError(
-            f"the search of '{shortened(line)}' ({len(line.split())} words) needs more than {max_size:,} {what}",
-            expected="a shorter sentence, tighter limits, or a larger max-size",
-        )

@@ -19,7 +19,7 @@ from dragoman.core.weights import Weights
 from dragoman.features import Feature, GlobalFeature
 from dragoman.model.bundle import Model
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
-from dragoman.search.pieces import batches, joined, pieces_of
+from dragoman.search.pieces import joined, pieces_of
 from dragoman.search.translation import SearchResult, Translation
 from dragoman.text.words import words_of
 
@@ -77,6 +77,30 @@ def cut_shards(
             raise DataError("there are fewer targets than source sentences", expected="one for each")
         yield Shard(first, part, wanted)
         first += len(part)
+
+
+def batches(lines: Iterable[str], *, sentences: int, words: int, longest: int) -> Iterator[list[str]]:
+    """Group lines so that a group has at most so many of them, and no more once it has so many words.
+
+    A line of more than `longest` words is a group by itself.
+
+    >>> list(batches(["a b", "c", "d e f g", "h", "i", "j"], sentences=2, words=100, longest=3))
+    [['a b', 'c'], ['d e f g'], ['h', 'i'], ['j']]
+    """
+    group: list[str] = []
+    size = 0
+    for line in lines:
+        length = len(line.encode(errors="surrogatepass").split())  # as bytes: only ASCII white space separates words
+        if length > longest and group:
+            yield group
+            group, size = [], 0
+        group.append(line)
+        size += length
+        if length > longest or len(group) == sentences or size >= words:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
 
 
 class Translator(ABC):

@@ -17,10 +17,18 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.features import HoleFeature, SpansInUse
 from dragoman.model.bundle import Model
+from dragoman.search.batch import (
+    LARGEST_SCORE,
+    check_weights,
+    kernel_limits,
+    lm_words,
+    pair_rows,
+    score_error,
+    span_rows,
+)
 from dragoman.search.chart.holes import by_class, classes_of_rules
 from dragoman.search.chart.rules import ChartRules
-from dragoman.search.limits import LARGEST_SCORE, SearchLimits, check_weights, score_error
-from dragoman.search.sparse_rows import lm_words, pair_rows, span_rows
+from dragoman.search.limits import SearchLimits
 from dragoman.text.parsed import SourceTree
 
 #: How many candidates of a span are looked at, if nobody says.
@@ -156,7 +164,7 @@ class ChartBatch:
         found = kernels.search_charts(
             self.arrays,
             targets=None if targets is None else targets.for_kernels(),
-            limits=limits.for_kernels(POP_LIMIT, forced=targets is not None, keep_all=forests),
+            limits=kernel_limits(limits, POP_LIMIT, forced=targets is not None, keep_all=forests),
             threads=runtime.threads,
         )
         return Found(

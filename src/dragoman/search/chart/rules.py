@@ -18,9 +18,9 @@ from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
 from dragoman.model.features import GRAMMAR_PENALTY
 from dragoman.model.grammar import Grammar
+from dragoman.search.batch import UNKNOWN_WORD, unknown_words
 from dragoman.search.chart.holes import reordered_holes
 from dragoman.search.markup import Given
-from dragoman.search.sparse_rows import UNKNOWN_WORD, unknown_words
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,14 +19,14 @@ from dragoman.core.weights import Weights
 from dragoman.features import Feature
 from dragoman.forest.kbest import nbest
 from dragoman.model.bundle import Model
+from dragoman.search.batch import BatchResult, refuse_too_large, trees_of
 from dragoman.search.chart.batch import ChartBatch, Found, Graphs, check_scores
 from dragoman.search.chart.derivation import describe
 from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
 from dragoman.search.chart.rules import RuleCollector
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.markup import Given, parse_markup
-from dragoman.search.sparse_rows import trees_of
-from dragoman.search.translation import BatchResult, Translation, refuse_too_large
+from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 
 

@@ -20,9 +20,17 @@ from dragoman.core.weights import Weights
 from dragoman.features import BoundaryFeature, SpansInUse
 from dragoman.model.bundle import Model
 from dragoman.model.features import reordering_features
-from dragoman.search.limits import LARGEST_SCORE, SearchLimits, check_weights, score_error
+from dragoman.search.batch import (
+    LARGEST_SCORE,
+    check_weights,
+    kernel_limits,
+    lm_words,
+    pair_rows,
+    score_error,
+    span_rows,
+)
+from dragoman.search.limits import SearchLimits
 from dragoman.search.phrase.options import PhraseOptions, exit_classes
-from dragoman.search.sparse_rows import lm_words, pair_rows, span_rows
 from dragoman.text.parsed import SourceTree
 
 #: How many candidates of a stack are looked at, if nobody says.
@@ -158,7 +166,7 @@ class PhraseBatch:
         found = kernels.search_phrases(
             self.arrays,
             targets=None if targets is None else targets.for_kernels(),
-            limits=limits.for_kernels(POP_LIMIT, forced=targets is not None, keep_all=lattice),
+            limits=kernel_limits(limits, POP_LIMIT, forced=targets is not None, keep_all=lattice),
             reordering_limit=reordering_limit,
             threads=runtime.threads,
         )

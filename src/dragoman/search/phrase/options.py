@@ -16,8 +16,8 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
 from dragoman.model.phrase_table import PhraseTable, log_scores
+from dragoman.search.batch import UNKNOWN_WORD, unknown_words
 from dragoman.search.markup import Given
-from dragoman.search.sparse_rows import UNKNOWN_WORD, unknown_words
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,14 +20,14 @@ from dragoman.core.weights import Weights
 from dragoman.features import Feature
 from dragoman.forest.kbest import nbest
 from dragoman.model.bundle import Model
+from dragoman.search.batch import BatchResult, refuse_too_large, trees_of
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.markup import Given, parse_markup
 from dragoman.search.phrase.batch import Found, PhraseBatch, check_scores
 from dragoman.search.phrase.greedy import greedy_search
 from dragoman.search.phrase.lattice import Edges, derivation_features, features_with_pairs, hypergraph
 from dragoman.search.phrase.options import OptionCollector, PhraseOptions
-from dragoman.search.sparse_rows import trees_of
-from dragoman.search.translation import BatchResult, Phrase, Translation, refuse_too_large
+from dragoman.search.translation import Phrase, Translation
 from dragoman.search.translator import Translator
 
 
