@@ -42,7 +42,7 @@ from dragoman.model.bundle import Model
 from dragoman.model.edit import with_grammar
 from dragoman.model.parts import PARTS
 from dragoman.search.limits import SearchLimits
-from dragoman.text.casing import Casing
+from dragoman.text.preparation import Casing
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from oracles.damage import change_array, change_text, changed_array, changed_line, use

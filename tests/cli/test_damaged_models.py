@@ -21,7 +21,7 @@ from dragoman.features import FEATURES
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.bundle import Model
 from dragoman.model.edit import with_grammar
-from dragoman.text.casing import Casing
+from dragoman.text.preparation import Casing
 from dragoman.training.pipeline import train
 from dragoman.training.rules.model import RuleModel
 

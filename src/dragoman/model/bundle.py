@@ -66,8 +66,7 @@ from dragoman.model.parts import (
 )
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.rule_scores import AlignedText
-from dragoman.text.casing import Casing
-from dragoman.text.preparation import TextPreparation
+from dragoman.text.preparation import Casing, TextPreparation
 
 #: Raised when a change makes older bundles unreadable.
 FORMAT = 1

@@ -17,8 +17,7 @@ from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.text.casing import Casing
-from dragoman.text.preparation import TextPreparation
+from dragoman.text.preparation import Casing, TextPreparation
 from dragoman.text.segment import Segmentation
 from dragoman.text.words import Units
 

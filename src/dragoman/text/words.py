@@ -41,10 +41,10 @@ def characters_of(line: str, *, boundaries: bool = False) -> str:
     return f"{MARK} {written} {MARK}" if boundaries and line else written
 
 
-def joined_characters(units: str, *, boundaries: bool = False) -> str:
+def join_characters(units: str, *, boundaries: bool = False) -> str:
     """Undo what `characters_of` does; of a line with boundaries, one mark at each end is dropped if it is there.
 
-    >>> joined_characters("▁ d a ▁ i s t ▁", boundaries=True), joined_characters("▁ d a")
+    >>> join_characters("▁ d a ▁ i s t ▁", boundaries=True), join_characters("▁ d a")
     ('da ist', ' da')
     """
     found = words_of(units)

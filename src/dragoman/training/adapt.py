@@ -39,8 +39,7 @@ from dragoman.model.mixture import (
 )
 from dragoman.model.parts import Settings
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.text.casing import Casing
-from dragoman.text.preparation import TextPreparation
+from dragoman.text.preparation import Casing, TextPreparation
 from dragoman.training.align import ALIGNERS
 from dragoman.training.align.auto import Auto
 from dragoman.training.align.base import Aligner, symmetrise

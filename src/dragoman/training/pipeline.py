@@ -28,7 +28,7 @@ from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.parts import Settings
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.text.casing import Casing
+from dragoman.text.preparation import Casing
 from dragoman.training.align.auto import FAR, TOO_MANY, USUAL, Auto, share_of_long_jumps
 from dragoman.training.align.base import Aligner, symmetrise
 from dragoman.training.align.diagonal import Diagonal

@@ -19,10 +19,9 @@ from dragoman.core.options import Options, option
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import SPECIAL, UNK
 from dragoman.model.parts import Settings
-from dragoman.text.casing import Casing, CasingLearner
-from dragoman.text.preparation import DEFAULT_LANGUAGE
+from dragoman.text.preparation import DEFAULT_LANGUAGE, Casing, CasingLearner
 from dragoman.text.segment import SEGMENTERS, Segmentation, is_installed, tool_for
-from dragoman.text.tokenise import CHUNK_LINES, Tokeniser, tokenised_blocks
+from dragoman.text.tokenise import CHUNK_LINES, Tokeniser, tokenise_blocks
 from dragoman.text.words import Units, unspaced_language
 
 #: Words of a tokenised text that are spelt together.
@@ -125,7 +124,7 @@ def prepare(
             settings = replace(settings, target_language=language, target_segmenter=segmenter)
             sides.append(text.corpus(language, settings.preparation().target_tokeniser(), learner))
     _check_lengths(sides, source, target)
-    return Prepared(Bitext(*sides), settings, None if learner is None else learner.learnt())
+    return Prepared(Bitext(*sides), settings, None if learner is None else learner.casing())
 
 
 def read_target(path: PathLike, settings: Settings, *, runtime: Runtime = Runtime()) -> Corpus:
@@ -159,7 +158,7 @@ class _Reading:
         builder = CorpusBuilder(workspace=self._runtime.workspace)
         cased, blocks = replace(tokeniser, lowercase=False), itertools.chain(self._ahead, self._blocks)
         with self._runtime.stage(f"tokenising {self._path}") as share:
-            for lines in tokenised_blocks(blocks, language, cased, runtime=self._runtime):
+            for lines in tokenise_blocks(blocks, language, cased, runtime=self._runtime):
                 if learner is not None:
                     learner.add(lines)
                 builder.add_lines([line.lower() for line in lines] if self._settings.lowercase else lines)
