@@ -27,8 +27,8 @@ from dragoman.evaluation.reports.experiment_report import ExperimentReport
 from dragoman.evaluation.statistics.comparison import Candidate, Compared, RuleComparison, TextSet
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
-from dragoman.model.features import initial_chart_weights
 from dragoman.model.grammar import Grammar
+from dragoman.model.parts import initial_chart_weights
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator

@@ -35,7 +35,6 @@ from dragoman.core.runtime import Runtime
 from dragoman.decision import RULES
 from dragoman.decision.settings import Decision
 from dragoman.model.bundle import Model
-from dragoman.model.source_trees import trees_for
 from dragoman.sampling.draw import Draw
 from dragoman.sampling.schedule import Annealing, Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
@@ -144,7 +143,7 @@ def register(app: typer.Typer) -> None:
             limits = replace(limits, algorithm="exhaustive")
         runtime = runtime_of(threads)
         translator = load_translator(model, weights, limits, space, climb=climb, markup=markup, runtime=runtime)
-        parses = trees_for(translator.model, trees, runtime=runtime)
+        parses = translator.model.open_trees(trees, runtime=runtime)
         lines, labels = read_source(source, documents)
         outputs = wanted.outputs
         if rule is not None:

@@ -27,7 +27,6 @@ from dragoman.formats.penn_trees import TreeFile
 from dragoman.front.run import TuningRun
 from dragoman.front.texts import File, Sentences, Text, TextFiles, file_of, files_of, opened_runtime, sentences_of
 from dragoman.model.bundle import Model, model_digest
-from dragoman.model.source_trees import trees_for
 from dragoman.sampling.draw import Draw
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
@@ -277,7 +276,7 @@ class System:
     def _trees(self, trees: Sentences | None, name: str = "trees") -> TreeFile | None:
         """Open trees, if the model looks at them."""
         given = trees if trees is None or isinstance(trees, PathLike) else sentences_of(trees)
-        return trees_for(self.model, given, name=name)
+        return self.model.open_trees(given, name=name)
 
     def tune(
         self,

@@ -141,7 +141,7 @@ class CorpusGrammar:
         return {"sentence_pairs": len(self.text.source), "sample": self.sample, "rules": self.options.to_dict()}
 
     @classmethod
-    def restored(cls, about: Mapping[str, Any], arrays: Arrays) -> CorpusGrammar:
+    def rebuild(cls, about: Mapping[str, Any], arrays: Arrays) -> CorpusGrammar:
         """Rebuild from a description and arrays, refusing arrays that do not fit together."""
         sample, rules = about["sample"], about["rules"]
         if not isinstance(sample, int) or sample < 0 or not isinstance(rules, dict):

@@ -16,9 +16,9 @@ from dragoman.core.vocab import common_vocab
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.model.feature_types import SPARSE_FEATURES
-from dragoman.model.features import grammar_features, initial_chart_weights
 from dragoman.model.grammar import Grammar, rules_for
 from dragoman.model.mixture import baked
+from dragoman.model.parts import grammar_features, initial_chart_weights
 from dragoman.model.phrase_table import PhraseTable
 
 #: It begins the names of features, which stand in files of weights.

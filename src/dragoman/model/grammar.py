@@ -205,7 +205,7 @@ class Grammar:
         return {"scores": list(self.score_names), "rules": len(self)}
 
     @classmethod
-    def restored(cls, about: Mapping[str, Any], arrays: Arrays) -> Grammar:
+    def rebuild(cls, about: Mapping[str, Any], arrays: Arrays) -> Grammar:
         """Rebuild a grammar from its description and arrays, refusing arrays that do not fit together."""
         names = about["scores"]
         if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):

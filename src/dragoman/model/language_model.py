@@ -113,7 +113,7 @@ class LanguageModel:
         return {"order": self.order, "words": len(self.vocab)}
 
     @classmethod
-    def restored(cls, about: Mapping[str, Any], arrays: Arrays) -> Self:
+    def rebuild(cls, about: Mapping[str, Any], arrays: Arrays) -> Self:
         """Rebuild a language model from its description, which it does not need, and arrays."""
         return cls.from_arrays(arrays)
 

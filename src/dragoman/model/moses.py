@@ -24,7 +24,6 @@ from dragoman.formats.moses.phrase_table import read_phrase_table, write_phrase_
 from dragoman.formats.moses.reordering import attach_reordering, read_reordering, write_reordering
 from dragoman.model.bundle import Model
 from dragoman.model.edit import bake
-from dragoman.model.features import phrase_features, reordering_features
 from dragoman.model.moses_chart import import_hierarchical, write_hierarchical
 from dragoman.model.moses_parts import (
     file_of,
@@ -35,7 +34,7 @@ from dragoman.model.moses_parts import (
     weighted,
     write_language_models,
 )
-from dragoman.model.parts import Settings
+from dragoman.model.parts import Settings, phrase_features, reordering_features
 from dragoman.model.phrase_table import PhraseTable
 
 _PENALTIES = {

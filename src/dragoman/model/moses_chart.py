@@ -36,7 +36,6 @@ from dragoman.formats.moses.rule_table import (
     write_rule_table,
 )
 from dragoman.model.bundle import Model
-from dragoman.model.features import GRAMMAR_PENALTY, initial_chart_weights, phrase_features
 from dragoman.model.grammar import Grammar
 from dragoman.model.moses_parts import (
     file_of,
@@ -46,7 +45,7 @@ from dragoman.model.moses_parts import (
     table_limit_of,
     write_language_models,
 )
-from dragoman.model.parts import Settings
+from dragoman.model.parts import GRAMMAR_PENALTY, Settings, initial_chart_weights, phrase_features
 
 _PENALTIES = {"UnknownWordPenalty": "unknown_word", "WordPenalty": "word_penalty", "PhrasePenalty": "rule_penalty"}
 

@@ -199,7 +199,7 @@ class PhraseTable:
         return about if self.components is None else about | {"components": list(self.components.names)}
 
     @classmethod
-    def restored(cls, about: Mapping[str, Any], arrays: Arrays) -> PhraseTable:
+    def rebuild(cls, about: Mapping[str, Any], arrays: Arrays) -> PhraseTable:
         """Rebuild a table from its description and arrays."""
         for heading in ("scores", *(["components"] if "components" in about else [])):
             names = about[heading]
@@ -213,12 +213,33 @@ class PhraseTable:
         sources = ragged_array(arrays, "sources", "source_offsets", np.int32, _PART)
         targets = ragged_array(arrays, "targets", "target_offsets", np.int32, _PART)
         target_ids = typed_array(arrays, "target_ids", np.int32, (None,), _PART)
-        pairs = len(target_ids)
-        first_pair = typed_array(arrays, "first_pair", np.int64, (len(sources) + 1,), _PART)
+        pairs, scores = len(target_ids), len(score_names)
+        first_pair = typed_array(arrays, "first_pair", np.int64, (len(sources.offsets),), _PART)
         index = typed_array(arrays, "index", np.int32, (None,), _PART)
-        alignments = None
+        alignments = parts = None
         if "alignments" in arrays or "alignment_offsets" in arrays:
             alignments = ragged_array(arrays, "alignments", "alignment_offsets", np.uint16, _PART)
+        if components:
+            cube = (pairs, len(components), scores)
+            parts = Components(tuple(components), typed_array(arrays, "components", np.float32, cube, _PART))
+        reordering = {}
+        for name in arrays:
+            if name.startswith(_REORDERING):
+                shape = (pairs, len(REORDERING_SCORES))
+                reordering[name.removeprefix(_REORDERING)] = typed_array(arrays, name, np.float32, shape, _PART)
+        table = cls(
+            score_names=tuple(score_names),
+            sources=sources,
+            index=index,
+            first_pair=first_pair,
+            targets=targets,
+            target_ids=target_ids,
+            log_scores=typed_array(arrays, "log_scores", np.float32, (pairs, scores), _PART),
+            alignments=alignments,
+            counts=typed_array(arrays, "counts", np.float32, (pairs, 3), _PART) if "counts" in arrays else None,
+            log_reordering=reordering,
+            components=parts,
+        )
         fits = [
             (first_pair[0] == 0 and first_pair[-1] == pairs, "first_pair"),
             (len(index).bit_count() == 1 and len(index) > len(sources), "index"),
@@ -227,29 +248,7 @@ class PhraseTable:
         for holds, name in fits:
             if not holds:
                 raise DataError(f"the array '{name}' does not fit the others", expected=_PART)
-        parts = None
-        if components:
-            shape = (pairs, len(components), len(score_names))
-            parts = Components(tuple(components), typed_array(arrays, "components", np.float32, shape, _PART))
-        return cls(
-            score_names=tuple(score_names),
-            sources=sources,
-            index=index,
-            first_pair=first_pair,
-            targets=targets,
-            target_ids=target_ids,
-            log_scores=typed_array(arrays, "log_scores", np.float32, (pairs, len(score_names)), _PART),
-            alignments=alignments,
-            counts=typed_array(arrays, "counts", np.float32, (pairs, 3), _PART) if "counts" in arrays else None,
-            log_reordering={
-                name.removeprefix(_REORDERING): typed_array(
-                    arrays, name, np.float32, (pairs, len(REORDERING_SCORES)), _PART
-                )
-                for name in arrays
-                if name.startswith(_REORDERING)
-            },
-            components=parts,
-        )
+        return table
 
 
 def _grouped(pairs: PhrasePairs) -> PhrasePairs:

@@ -30,10 +30,10 @@ from dragoman.formats.cdec import (
 )
 from dragoman.formats.joshua import read_joshua_grammar, write_joshua_grammar
 from dragoman.model.bundle import Model
-from dragoman.model.features import initial_chart_weights, phrase_features
 from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.moses_parts import numbered
+from dragoman.model.parts import initial_chart_weights, phrase_features
 
 _GRAMMAR, _RULE_PENALTY, _LANGUAGE_MODEL = "tm", "RulePenalty", "LanguageModel"
 

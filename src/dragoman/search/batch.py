@@ -19,7 +19,6 @@ from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.features import PairFeature, PairsInUse, SpanFeature, SpansInUse, SparseFeature
 from dragoman.model.bundle import Model
-from dragoman.model.source_trees import features_of_trees, no_trees
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translation import SearchResult
 from dragoman.text.parsed import ParsedLine, SourceTree
@@ -27,12 +26,12 @@ from dragoman.text.parsed import ParsedLine, SourceTree
 
 def trees_of(model: Model, lines: Sequence[str]) -> list[SourceTree]:
     """Return the trees of lines, which must have some if the model has a feature that looks at them."""
-    if not features_of_trees(model):
+    if not model.tree_features:
         return []
     trees = []
     for line in lines:
         if not isinstance(line, ParsedLine):
-            raise no_trees(model)
+            raise model.missing_trees()
         trees.append(line.tree)
     return trees
 

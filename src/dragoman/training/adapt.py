@@ -25,7 +25,6 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.metrics.references import ReferencedText
 from dragoman.model.bundle import Model
-from dragoman.model.features import initial_weights
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.mixture import (
     baked,
@@ -37,7 +36,7 @@ from dragoman.model.mixture import (
     united,
     with_shares,
 )
-from dragoman.model.parts import Settings
+from dragoman.model.parts import Settings, initial_weights
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.text.preparation import Casing, TextPreparation
 from dragoman.training.align import ALIGNERS

@@ -230,7 +230,7 @@ def merged_grammar(
 
 def mapped_grammar(arrays: Arrays) -> Grammar:
     """The grammar that was written."""
-    return Grammar.restored({"scores": list(PHRASE_SCORES)}, arrays)
+    return Grammar.rebuild({"scores": list(PHRASE_SCORES)}, arrays)
 
 
 def write_grammar(

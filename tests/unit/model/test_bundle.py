@@ -8,9 +8,8 @@ from dragoman.core.weights import Weights
 from dragoman.features import FEATURES, SentenceFeature
 from dragoman.model.bundle import Model, verify
 from dragoman.model.edit import encode, filtered
-from dragoman.model.features import initial_weights
 from dragoman.model.language_model import LanguageModel
-from dragoman.model.parts import Settings
+from dragoman.model.parts import Settings, initial_weights
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from oracles.handmade import handmade

@@ -90,7 +90,7 @@ def test_components_are_found_by_words():
 def test_components_go_with_their_pairs_to_disk_and_back():
     union = united(random_tables(np.random.default_rng(7), 2))
     table = PhraseTable.from_pairs(union)
-    again = PhraseTable.restored(table.about(), table.arrays())
+    again = PhraseTable.rebuild(table.about(), table.arrays())
     assert again.components.names == ("a", "b")
     np.testing.assert_array_equal(again.components.probabilities, table.components.probabilities)
     back = as_dict(baked(again.to_pairs(union.source_vocab, union.target_vocab), np.array([[0.1, 0.9]] * 4)))
@@ -102,14 +102,14 @@ def test_components_that_cannot_be_are_refused():
     union = united(random_tables(np.random.default_rng(7), 2))
     table = PhraseTable.from_pairs(union)
     with pytest.raises(DataError, match="'components' is of the wrong type or shape"):
-        PhraseTable.restored({**table.about(), "components": ["a", "b", "c"]}, table.arrays())
+        PhraseTable.rebuild({**table.about(), "components": ["a", "b", "c"]}, table.arrays())
     with pytest.raises(DataError, match="'components' is missing"):
-        PhraseTable.restored(table.about(), {k: v for k, v in table.arrays().items() if k != "components"})
+        PhraseTable.rebuild(table.about(), {k: v for k, v in table.arrays().items() if k != "components"})
     with pytest.raises(DataError, match="calls its components 'a'"):
-        PhraseTable.restored({**table.about(), "components": "a"}, table.arrays())
+        PhraseTable.rebuild({**table.about(), "components": "a"}, table.arrays())
     arrays = {**table.arrays(), "components": -table.components.probabilities}
     with pytest.raises(DataError, match="'components' has a negative number"):
-        PhraseTable.restored(table.about(), arrays).check(union.source_vocab, union.target_vocab)
+        PhraseTable.rebuild(table.about(), arrays).check(union.source_vocab, union.target_vocab)
 
 
 def test_tables_that_cannot_be_mixed_are_refused():

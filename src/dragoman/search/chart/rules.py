@@ -16,8 +16,8 @@ from dragoman.core.ragged import Ragged, occurring
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
-from dragoman.model.features import GRAMMAR_PENALTY
 from dragoman.model.grammar import Grammar
+from dragoman.model.parts import GRAMMAR_PENALTY
 from dragoman.search.batch import UNKNOWN_WORD, unknown_words
 from dragoman.search.chart.holes import reordered_holes
 from dragoman.search.markup import Given

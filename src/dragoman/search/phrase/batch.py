@@ -19,7 +19,7 @@ from dragoman.core.vocab import BOS, EOS, SPECIAL
 from dragoman.core.weights import Weights
 from dragoman.features import BoundaryFeature, SpansInUse
 from dragoman.model.bundle import Model
-from dragoman.model.features import reordering_features
+from dragoman.model.parts import reordering_features
 from dragoman.search.batch import (
     LARGEST_SCORE,
     check_weights,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
-from dragoman.model.features import phrase_features, reordering_features
+from dragoman.model.parts import phrase_features, reordering_features
 from dragoman.search.phrase.batch import Found, PhraseBatch, boundary_names
 from dragoman.search.translation import pair_feature
 

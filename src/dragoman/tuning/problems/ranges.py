@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.weights import Weights
-from dragoman.model.features import GRAMMAR_PENALTY
 from dragoman.model.mixture import SHARES
+from dragoman.model.parts import GRAMMAR_PENALTY
 
 #: The least and the largest weight of a random start, by name.
 Ranges = Mapping[str, tuple[float, float]]
