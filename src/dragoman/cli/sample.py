@@ -33,8 +33,7 @@ from dragoman.sampling.draw import Draw
 from dragoman.sampling.sampler import Sampled
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.translation.outputs import Outputs
-from dragoman.translation.stream import Stream
+from dragoman.translation.stream import Outputs, Stream
 
 
 def register(app: typer.Typer) -> None:

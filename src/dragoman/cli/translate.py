@@ -39,8 +39,7 @@ from dragoman.sampling.draw import Draw
 from dragoman.sampling.schedule import Annealing, Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.text.preparation import TextPreparation
-from dragoman.translation.outputs import Outputs, SentenceResult
-from dragoman.translation.stream import Stream
+from dragoman.translation.stream import Outputs, SentenceResult, Stream
 
 
 def register(app: typer.Typer) -> None:

@@ -38,8 +38,7 @@ from dragoman.training.phrases import PhraseModel
 from dragoman.training.pipeline import train as train_model
 from dragoman.training.prepare import Cleaning, Preparation, prepare
 from dragoman.training.rules.model import RuleModel
-from dragoman.translation.outputs import Outputs, SentenceResult
-from dragoman.translation.stream import Stream
+from dragoman.translation.stream import Outputs, SentenceResult, Stream
 from dragoman.tuning import TUNERS
 from dragoman.tuning.problems.evidence import Decoding
 from dragoman.tuning.runs.job import HeldOut, Job

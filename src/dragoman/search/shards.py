@@ -53,17 +53,14 @@ class ShardedTranslator:
 
         Of shards that are sent, at most `window` are under way, by default what keeps workers busy.
         """
-        made = self.runtime.map_parts(self._sent(work), shards, window=window or sys.maxsize)
-        return self._unpacked(made)
+        search = _Search(self.translator, self.folder, work)
+        return self._unpack(self.runtime.map_parts(search, shards, window=window or sys.maxsize))
 
     def map_alone(self, work: Work[Made], shards: Iterable[Shard]) -> Iterator[Made]:
         """Yield the same, each made with one thread: for work that does most of it outside kernels."""
-        return self._unpacked(self.runtime.map(self._sent(work), shards))
+        return self._unpack(self.runtime.map(_Search(self.translator, self.folder, work), shards))
 
-    def _sent(self, work: Work[Made]) -> _Search[Made]:
-        return _Search(self.translator, self.folder, work)
-
-    def _unpacked(self, every: Iterator[Callable[[Vocab], Made]]) -> Iterator[Made]:
+    def _unpack(self, every: Iterator[Callable[[Vocab], Made]]) -> Iterator[Made]:
         return (made(self.translator.model.target_vocab) for made in every)
 
 

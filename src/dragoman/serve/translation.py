@@ -23,8 +23,7 @@ from dragoman.serve.json_bodies import Answer, Written, api_router, written
 from dragoman.serve.models import NamedModel
 from dragoman.serve.segmentation import Split
 from dragoman.serve.service import Service, check_rule
-from dragoman.translation.outputs import Outputs, SentenceResult
-from dragoman.translation.stream import Stream
+from dragoman.translation.stream import Outputs, SentenceResult, Stream
 
 T = TypeVar("T")
 

@@ -9,19 +9,87 @@ from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 
 from dragoman.core.errors import UsageError
+from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
-from dragoman.decision.rule import Evidence
+from dragoman.decision.rule import Evidence, Rule
 from dragoman.decision.settings import Decision
 from dragoman.formats.penn_trees import TreeFile
 from dragoman.sampling.draw import Draw, document_shards
-from dragoman.sampling.sampler import annealed
+from dragoman.sampling.sampler import Sampled, annealed
 from dragoman.sampling.schedule import Annealing, Sampling
 from dragoman.search.markup import parse_markup, prepare_markup, without_markup
 from dragoman.search.shards import ShardedTranslator
-from dragoman.search.translation import SearchResult
+from dragoman.search.translation import SearchResult, Translation
 from dragoman.search.translator import Shard, Translator
 from dragoman.text.preparation import TextPreparation
-from dragoman.translation.outputs import Outputs, SentenceResult
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What is wanted of each sentence; by default the best derivation that the search finds, and its text.
+
+    `features` are those of that derivation, `nbest` is the size of a list of hypotheses (of `distinct` strings, or of
+    derivations), and `hypergraph` all that the search kept. With `annealing`, the derivation is the one that simulated
+    annealing from there ends with, under a `seed`. A `decision` chooses a string by evidence, and no derivation;
+    `more_rules` are further rules that see the same evidence. `samples` says how samples are drawn: for a decision by
+    samples, or to be returned in place of a translation.
+    """
+
+    features: bool = False
+    nbest: int | None = None
+    distinct: bool = True
+    hypergraph: bool = False
+    annealing: Annealing | None = None
+    seed: int = 1
+    decision: Decision | None = None
+    more_rules: tuple[Rule, ...] = ()
+    samples: Draw | None = None
+
+    def __post_init__(self) -> None:
+        derivations = self.features or self.forests or self.annealing is not None
+        if self.decision is None and self.more_rules:
+            raise UsageError("more rules go with a decision, whose evidence they see")
+        if self.decision is not None and derivations:
+            raise UsageError("a decision chooses strings, not derivations: no features, lists, hypergraphs, annealing")
+        if self.annealing is not None and self.forests:
+            raise UsageError("annealing finds one derivation: no n-best lists or hypergraphs")
+        if self.decision is not None and (self.decision.evidence == "samples") != (self.samples is not None):
+            raise UsageError("samples need a sampler" if self.samples is None else "the rule does not see samples")
+        if self.decision is None and self.samples is not None and derivations:
+            raise UsageError("samples are drawn in place of a search: no features, lists, hypergraphs, annealing")
+
+    @property
+    def forests(self) -> bool:
+        """Whether more is wanted of a search than its best derivation."""
+        return self.nbest is not None or self.hypergraph
+
+    @property
+    def by_chains(self) -> bool:
+        """Whether Markov chains do the work, which can score global features."""
+        return self.samples is not None or self.annealing is not None
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceResult:
+    """What became of sentence `number` of a text, whose line is `source`; of `Outputs`, only what was wanted is there.
+
+    `text` is the translation in the form that was asked for, empty where there is none, and `translation` its
+    derivation, in the words of the model. A forced target may have no derivation, for instance because the search for
+    it would have been too large. `more_texts` are the choices of `more_rules`.
+    """
+
+    text: str = ""
+    translation: Translation | None = None
+    nbest: NBest | None = None
+    hypergraph: Hypergraph | None = None
+    samples: Sampled | None = None
+    more_texts: tuple[str, ...] = ()
+    has_derivation: bool = True
+    is_too_large: bool = False
+    number: int = 0
+    source: str = ""
+
 
 #: A line, or lines that have come together and are not to wait for more.
 Lines = str | Sequence[str]
@@ -68,7 +136,7 @@ class Stream:
             raise UsageError("only a search can be forced: no decisions, samples or annealing")
         if not outputs.by_chains:
             self.translator.refuse_global_features()
-        return self._results(lines, outputs, trees, documents, targets)
+        return itertools.chain.from_iterable(self._results(lines, outputs, trees, documents, targets))
 
     def _results(
         self,
@@ -77,7 +145,8 @@ class Stream:
         trees: TreeFile | None,
         documents: Sequence[object] | None,
         targets: Iterable[str] | None,
-    ) -> Iterator[SentenceResult]:
+    ) -> Iterator[list[SentenceResult]]:
+        """Yield the results of each shard."""
         preparation = self.translator.model.preparation(prepared=self.prepared)
         restoration = self.restoration or preparation
         sharded = ShardedTranslator(self.translator, self.folder, runtime=self.runtime)
@@ -94,16 +163,21 @@ class Stream:
                 # Words of the source that the translation has too are written as they are there.
                 cased = [without_markup(line, preparation) for line in sources] if self.translator.markup else sources
                 texts = restoration.restore([result.text for result in found], cased)
-                for result, source, text in zip(found, sources, texts, strict=True):
-                    yield replace(result, number=number, source=source, text=text)
-                    number += 1
+                numbers = range(number, number + len(found))
+                yield [
+                    replace(result, number=i, source=source, text=text)
+                    for result, i, source, text in zip(found, numbers, sources, texts, strict=True)
+                ]
+                number += len(found)
         if trees is not None:
             trees.finish()
 
     def _sees_documents(self, outputs: Outputs) -> bool:
         """Whether some feature sees several sentences together."""
+        if not outputs.by_chains:
+            return False
         draw = outputs.samples or Draw(Sampling())
-        return outputs.by_chains and draw.sampler(self.translator).sees_documents
+        return draw.sampler(self.translator).sees_documents
 
     def _words(
         self, lines: Iterable[str], preparation: TextPreparation, trees: TreeFile | None, raw: deque[str]

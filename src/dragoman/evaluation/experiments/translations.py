@@ -17,8 +17,7 @@ from dragoman.evaluation.experiments.scale_choice import choose_scales
 from dragoman.model.bundle import Model
 from dragoman.sampling.draw import Draw
 from dragoman.text.preparation import TextPreparation
-from dragoman.translation.outputs import Outputs
-from dragoman.translation.stream import Stream
+from dragoman.translation.stream import Outputs, Stream
 from dragoman.tuning.runs.job import Job
 
 FINAL = "final.txt"

@@ -22,9 +22,8 @@ from dragoman.search.batch import (
     check_weights,
     kernel_limits,
     lm_words,
-    pair_rows,
     score_error,
-    span_rows,
+    sparse_rows,
 )
 from dragoman.search.chart.holes import by_class, classes_of_rules
 from dragoman.search.chart.rules import ChartRules
@@ -85,10 +84,9 @@ class ChartBatch:
         self.rules = rules
         self._lm_ids = lm_ids
         self._trees = trees
-        self.rule_rows = pair_rows(model, rules.pairs)
         sentence = np.repeat(np.arange(len(rules.match_offsets) - 1), np.diff(rules.match_offsets))
         spans = SpansInUse(sentence, rules.matches[:, 1], rules.matches[:, 2], trees)
-        self.span_rows = span_rows(model, rules.source, spans)
+        self.rule_rows, self.span_rows = sparse_rows(model, rules.source, rules.pairs, spans)
         self.hole_rows = [feature(rules) for feature in model.features_of(HoleFeature)]
 
     def reweighted(self, weights: Weights) -> ChartBatch:

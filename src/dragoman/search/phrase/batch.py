@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.phrases import REORDERING_SCORES
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import check_range
@@ -25,9 +26,8 @@ from dragoman.search.batch import (
     check_weights,
     kernel_limits,
     lm_words,
-    pair_rows,
     score_error,
-    span_rows,
+    sparse_rows,
 )
 from dragoman.search.limits import SearchLimits
 from dragoman.search.phrase.options import PhraseOptions, exit_classes
@@ -65,12 +65,13 @@ class PhraseBatch:
         self._lm_ids = lm_ids
         self._trees = trees
         self._lm_names = list(model.language_models)
-        self._lm_words = lm_words(model, options.vocab, options.words.values, lm_ids)
-        spans = SpansInUse(options.sentence, options.begin, options.end, trees)
-        self.sparse = [*pair_rows(model, options), *span_rows(model, options.source, spans)]
         self.boundary_feature = model.boundary_feature
         none = np.zeros(len(options), np.int32)
         self.left, self.right = (none, none) if self.boundary_feature is None else self._ends(self.boundary_feature)
+        spans = SpansInUse(options.sentence, options.begin, options.end, trees)
+        of_pairs, of_spans = sparse_rows(model, options.source, options, spans)
+        self.sparse = [*of_pairs, *of_spans]
+        self._lm_words = lm_words(model, options.vocab, options.words.values, lm_ids)
 
     def _ends(self, feature: BoundaryFeature) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The left and right symbols of the options; refuse what a feature has no right to return: kernels trust it."""
@@ -93,12 +94,14 @@ class PhraseBatch:
         return PhraseBatch(self.model, weights, self.options, self._lm_ids, self._trees)
 
     @cached_property
+    def _dense_weights(self) -> NDArray[np.float64]:
+        return self.weights.vector(self.model.dense_features)
+
+    @cached_property
     def local(self) -> NDArray[np.float64]:
         """The weighted sum of each option's local features."""
         # Not a BLAS product: its threads would spin beside ours, and its sums depend on their number.
-        scores: NDArray[np.float64] = np.einsum(
-            "ij,j->i", self.options.dense, self.weights.vector(self.model.dense_features)
-        )
+        scores: NDArray[np.float64] = np.einsum("ij,j->i", self.options.dense, self._dense_weights)
         for rows in self.sparse:
             scores = scores + rows.dot(self.weights)
         return scores
@@ -107,10 +110,10 @@ class PhraseBatch:
     def estimates(self) -> NDArray[np.float64]:
         """Each option's local score and the language models' score of its words without context."""
         total = self.local.copy()
-        rows = np.arange(len(self.options), dtype=np.int32)
+        rows = np.arange(len(total), dtype=np.int32)
         with np.errstate(over="ignore", invalid="ignore"):  # `check_scores` says what is not finite
-            for k, name in enumerate(self._lm_names):
-                total += self.weights.get(name, 0.0) * self.read(k, np.zeros(len(rows), np.int32), rows)
+            for k, weight in enumerate(self.weights.vector(self._lm_names).tolist()):
+                total += weight * self.read(k, np.zeros(len(rows), np.int32), rows)
         return total
 
     @cached_property
@@ -125,29 +128,30 @@ class PhraseBatch:
         return self._arrays([self._lm_names[k] for k in used], self._lm_words[used])
 
     def _arrays(self, lm_names: Sequence[str], words: NDArray[np.int32]) -> kernels.PhraseBatch:
-        options = self.options
-        orientation = np.zeros((2, len(options), 3))
+        options, local, weights = self.options, self.local, self._dense_weights
+        lm_weights, distortion_weight = self.weights.vector(lm_names), self.weights.get("distortion", 0.0)
+        orientation = np.zeros((2, len(local), 3))
         for r, name in enumerate(self.model.reorderings):
-            weights = self.weights.vector(reordering_features(name))
-            orientation[0] += options.reordering[r, :, :3] * weights[:3]
-            orientation[1] += options.reordering[r, :, 3:] * weights[3:]
+            first = self.model.dense_features.index(f"{name}.{REORDERING_SCORES[0]}")
+            orientation[0] += options.reordering[r, :, :3] * weights[first : first + 3]
+            orientation[1] += options.reordering[r, :, 3:] * weights[first + 3 : first + 6]
         return kernels.PhraseBatch(
+            boundary=self._boundary_scores(),
+            language_models=[self.model.language_models[name].automaton for name in lm_names],
+            exit_class=exit_classes(options, self.right),
             lengths=options.source.sentences.lengths.astype(np.int32),
             option_offsets=options.offsets,
             begin=options.begin,
             end=options.end,
-            local=self.local,
+            local=local,
             reorder_from=orientation[0],
             reorder_to=orientation[1],
-            exit_class=exit_classes(options, self.right),
             left=self.left,
             right=self.right,
             words=options.words.for_kernels(),
             lm_words=words,
-            language_models=[self.model.language_models[name].automaton for name in lm_names],
-            lm_weights=self.weights.vector(lm_names),
-            distortion_weight=self.weights.get("distortion", 0.0),
-            boundary=self._boundary_scores(),
+            lm_weights=lm_weights,
+            distortion_weight=distortion_weight,
         )
 
     def search(
@@ -217,9 +221,9 @@ def check_scores(batch: PhraseBatch, first_number: int | None = None) -> None:
     names = [] if batch.boundary_feature is None else boundary_names(batch.boundary_feature)
     large = np.flatnonzero(~(np.abs(batch.arrays.boundary.ravel()) < LARGEST_SCORE)).tolist()
     check_weights(batch.weights, [*(names[i] for i in large), "distortion"])
-    if not len(batch.options):
-        return
     arrays = batch.arrays
+    if not len(batch.local):
+        return
     with np.errstate(over="ignore", invalid="ignore"):  # which is what we are looking for
         worst = np.abs(batch.estimates)
         worst = worst + np.abs(arrays.reorder_from).max(axis=1) + np.abs(arrays.reorder_to).max(axis=1)

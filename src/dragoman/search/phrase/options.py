@@ -165,19 +165,19 @@ class OptionCollector:
     def __init__(self, model: Model, *, table_limit: int, drop_unknown: bool = False):
         self._model = model
         self._tables = list(model.tables.values())
-        self._longest = [max(1, table.max_source_length) for table in self._tables]
+        self._columns = {name: i for i, name in enumerate(model.dense_features)}
         self._limit = table_limit
         self._drop_unknown = drop_unknown
-        self._columns = {name: i for i, name in enumerate(model.dense_features)}
+        self._longest = [max(1, table.max_source_length) for table in self._tables]
         # Targets of all tables in one numbering, so that the same pair in two tables is one option.
-        parts = Ragged.concatenate([table.targets for table in self._tables])
         if len(self._tables) == 1:
-            numbers, self._targets = np.arange(len(parts), dtype=np.int32), parts
+            self._targets = self._tables[0].targets
+            self._numbers = [np.arange(len(self._targets), dtype=np.int32)]
         else:
+            parts = Ragged.concatenate([table.targets for table in self._tables])
             numbers, words, bounds = kernels.intern_sequences(parts.values, parts.offsets)
             self._targets = Ragged(words, bounds)
-        splits = np.cumsum([len(table.targets) for table in self._tables])[:-1]
-        self._numbers = np.split(numbers, splits)
+            self._numbers = np.split(numbers, np.cumsum([len(table.targets) for table in self._tables])[:-1])
 
     def collect(
         self, source: Corpus, weights: Mapping[str, float], given: Sequence[Sequence[Given]] = ()
@@ -186,9 +186,9 @@ class OptionCollector:
 
         The weights decide nothing but the shares of tables that are mixed.
         """
-        shares = self._model.shares(weights)
         sentences = source.sentences
         tokens = source.vocab.map_to(self._model.source_vocab)[sentences.values]
+        shares = self._model.shares(weights)
         spans, rows, targets = self._find(tokens, sentences.offsets, shares)
         position, length = spans[:, 0], spans[:, 1]
         covered = np.zeros(len(tokens), bool)
@@ -216,7 +216,7 @@ class OptionCollector:
             words=words,
             rows=rows,
             unknown=is_unknown,
-            dense=self._dense(rows, words, is_unknown, shares),
+            dense=self._dense(rows, words.lengths, is_unknown, shares),
             reordering=self._reordering(rows),
             source_ids=tokens,
             tables=tuple(self._tables),
@@ -270,12 +270,12 @@ class OptionCollector:
     def _dense(
         self,
         rows: NDArray[np.int64],
-        words: Ragged[np.int32],
+        lengths: NDArray[np.int64],
         unknown: NDArray[np.bool_],
         shares: Mapping[str, NDArray[np.float64]],
     ) -> NDArray[np.float64]:
         dense = np.zeros((len(rows), len(self._columns)))
-        dense[:, self._columns["word_penalty"]] = -words.lengths
+        dense[:, self._columns["word_penalty"]] = -lengths
         dense[:, self._columns["phrase_penalty"]] = 1
         dense[unknown, self._columns["unknown_word"]] = UNKNOWN_WORD
         for i, (name, table) in enumerate(self._model.tables.items()):

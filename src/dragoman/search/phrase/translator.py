@@ -120,9 +120,9 @@ class PhraseResult(BatchResult[PhraseBatch, Found]):
         if features:
             rows = derivation_features(self.batch, self.found.derivations, np.arange(len(self)))
             rows = rows if self._global_values is None else FeatureRows.join([rows, self._global_values])
-        every, found = np.arange(len(self)), self.found.derivations
-        chosen = Ragged(found.values + np.repeat(self.batch.options.offsets[:-1], found.lengths), found.offsets)
-        return _describe(self.batch, every, chosen, self.found.scores.tolist(), rows)
+        found, options = self.found.derivations, self.batch.options
+        chosen = Ragged(found.values + np.repeat(options.offsets[:-1], found.lengths), found.offsets)
+        return _describe(options, options.source, chosen, self.found.scores.tolist(), rows)
 
     def nbest(self, k: int, *, distinct: bool = False) -> NBest:
         """Return the k best hypotheses of each sentence; only their edges' features are computed."""
@@ -159,8 +159,9 @@ class PhraseResult(BatchResult[PhraseBatch, Found]):
         rows = used.features(self.batch).sum_over(
             Ragged(np.arange(len(edges), dtype=np.int32), np.array([0, len(edges)]))
         )
-        chosen = used.option[used.option >= 0]
-        return _describe(self.batch, np.array([i]), Ragged(chosen, np.array([0, len(chosen)])), [score], rows)[0]
+        chosen, options = used.option[used.option >= 0], self.batch.options
+        source = options.source.take(np.array([i]))
+        return _describe(options, source, Ragged(chosen, np.array([0, len(chosen)])), [score], rows)[0]
 
 
 def _encoded(batch: PhraseBatch, targets: Sequence[str]) -> Ragged[np.int32]:
@@ -179,41 +180,41 @@ def _best_of_spans(options: PhraseOptions, estimates: NDArray[np.float64], limit
 
 
 def _describe(
-    batch: PhraseBatch,
-    sentences: NDArray[np.integer],
+    options: PhraseOptions,
+    source: Corpus,
     chosen: Ragged[Any],
     scores: Sequence[float],
     features: FeatureRows | None,
 ) -> list[Translation]:
-    """Describe a derivation of each of some sentences, given the options of the batch that it uses, in target order."""
-    options, used = batch.options, chosen.values
+    """Describe a derivation of each source sentence, given the options that it uses, in target order."""
+    used = chosen.values
     words, links = options.words.take(used), options.links_of(used)
-    texts = Corpus(options.vocab, Ragged(words.values, words.offsets[chosen.offsets])).lines()
-    position = words.offsets[:-1] - np.repeat(words.offsets[chosen.offsets[:-1]], chosen.lengths)
+    starts = options.begin[used]
+    positions = words.offsets[:-1] - np.repeat(words.offsets[chosen.offsets[:-1]], chosen.lengths)
+    link_sources = np.repeat(starts, links.lengths) + (links.values >> 8)
+    link_targets = np.repeat(positions, links.lengths) + (links.values & 255)
+    pairs = [*zip(link_sources.tolist(), link_targets.tolist(), strict=True)]
     phrases = [
         Phrase(
             source=(begin, end),
             target=(at, at + length),
             # An unknown word is one word, or none if it is dropped.
-            links=((begin, at),)[:length] if unknown else _links(begin, at, of_pair),
+            links=((begin, at),)[:length] if unknown else tuple(pairs[slice(*linked)]),
             unknown=unknown,
         )
-        for begin, end, at, length, unknown, of_pair in zip(
-            options.begin[used].tolist(),
+        for begin, end, at, length, unknown, linked in zip(
+            starts.tolist(),
             options.end[used].tolist(),
-            position.tolist(),
+            positions.tolist(),
             words.lengths.tolist(),
             options.unknown[used].tolist(),
-            links,
+            itertools.pairwise(links.offsets.tolist()),
             strict=True,
         )
     ]
-    sources, bounds = options.source.take(sentences).lines(), itertools.pairwise(chosen.offsets.tolist())
+    texts = Corpus(options.vocab, Ragged(words.values, words.offsets[chosen.offsets])).lines()
+    bounds = itertools.pairwise(chosen.offsets.tolist())
     return [
-        Translation(source, text, score, tuple(phrases[slice(*at)]), {} if features is None else features.row(i))
-        for i, (source, text, score, at) in enumerate(zip(sources, texts, scores, bounds, strict=True))
+        Translation(line, text, score, tuple(phrases[slice(*at)]), {} if features is None else features.row(i))
+        for i, (line, text, score, at) in enumerate(zip(source.lines(), texts, scores, bounds, strict=True))
     ]
-
-
-def _links(begin: int, position: int, packed: NDArray[np.uint16]) -> tuple[tuple[int, int], ...]:
-    return tuple((begin + (link >> 8), position + (link & 255)) for link in packed.tolist())
