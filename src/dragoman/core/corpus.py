@@ -56,7 +56,8 @@ class Corpus:
     @classmethod
     def from_lines(cls, lines: Iterable[str], vocab: Vocab | None = None) -> Corpus:
         """Build from tokenised strings, one a sentence."""
-        found, ids, offsets = (vocab or Vocab.of()).extend(_encode([*lines]))
+        text = _encode([*lines])
+        found, ids, offsets = (vocab or Vocab.of()).extend(text)
         return cls(found, Ragged(ids, offsets))
 
     @classmethod

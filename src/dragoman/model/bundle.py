@@ -255,10 +255,6 @@ class Model:
             raise UsageError("a model can have one feature of neighbours only")
         return model
 
-    def lm_word_ids(self, name: str) -> NDArray[np.int32]:
-        """For each word of the target vocabulary its id in a language model (0 where the model lacks it)."""
-        return self.language_models[name].ids_of(self.target_vocab)
-
     def read_weights(self, path: PathLike, *, runtime: Runtime = Runtime()) -> Weights:
         """Read weights for this model, from a file or the folder of a tuning run; refuse unknown and missing names.
 

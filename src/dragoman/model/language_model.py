@@ -226,8 +226,9 @@ class LanguageModel:
 
     @cached_property
     def _text_ids(self) -> NDArray[np.int32]:
-        ids = np.arange(len(self.vocab), dtype=np.int32)
-        ids[~self.knows] = ids[[BOS, EOS]] = UNK
+        known = self.knows
+        ids = np.where(known, np.arange(len(known), dtype=np.int32), np.int32(UNK))
+        ids[[BOS, EOS]] = UNK
         return ids
 
     def logprobs(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -193,73 +193,71 @@ def read_description(folder: Path) -> dict[str, Any]:
     return about
 
 
+class _Place(NamedTuple):
+    """A part of a bundle: its folder, the attribute of `Model` that it becomes, its name there, and its builder."""
+
+    folder: str
+    attribute: str
+    name: str | None
+    build: Callable[[Arrays], Any]
+
+
 def read_bundle(folder: Path) -> dict[str, Any]:
     """Read the fields of a `Model` from its bundle; arrays are memory-mapped."""
     file, about = folder / "model.toml", read_description(folder)
     try:
-        rows = {heading: part_rows(about, heading, file) for heading in PARTS}
-        extra = part_rows(about, "extra_feature", file, options=True)
-        without_arrays = part_rows(about, "global_feature", file, options=True)
-        builders: dict[str, Callable[[Arrays], Any]] = {
-            "vocab/source": Vocab.from_arrays,
-            "vocab/target": Vocab.from_arrays,
-            **{
-                f"{PARTS[heading].folder}/{row['name']}": partial(PARTS[heading].part.rebuild, row)
-                for heading in PARTS
-                for row in rows[heading]
-            },
-            **({CASING: Casing.from_arrays} if (folder / CASING).is_dir() else {}),
-        }
-        names = [*builders, *(f"{EXTRA}/{row['name']}" for row in extra)]
-        arrays = {place: load_arrays(folder / place) for place in names}
-        built = _build(folder, builders, arrays)
-        features: dict[Feature, Arrays] = {
-            SPARSE_FEATURES.get(row["name"]).from_dict(row["options"]): arrays[f"{EXTRA}/{row['name']}"]
-            for row in extra
-        }
-        features |= {GLOBAL_FEATURES.get(row["name"]).from_dict(row["options"]): {} for row in without_arrays}
-        return {
-            "source_vocab": built["vocab/source"],
-            "target_vocab": built["vocab/target"],
-            **_by_attribute(rows, built, file),
-            "weights": read_weights(folder / WEIGHTS),
-            "settings": Settings.from_dict(_table(about, "settings", file)),
-            "history": _table(about, "history", file) if "history" in about else {},
-            "features": features,
-            "casing": built.get(CASING),
-        }
+        places = _places(folder, about, file)
+        sparse = part_rows(about, "extra_feature", file, options=True)
+        others = part_rows(about, "global_feature", file, options=True)
+        settings = _table(about, "settings", file)
+        history = _table(about, "history", file) if "history" in about else {}
+        weights = read_weights(folder / WEIGHTS)
+        fields = {"weights": weights, "settings": Settings.from_dict(settings), "history": history}
+        features: dict[Feature, Arrays] = {}
+        for row in sparse:
+            feature = SPARSE_FEATURES.get(row["name"]).from_dict(row["options"])
+            features[feature] = load_arrays(folder / EXTRA / row["name"])
+        for row in others:
+            features[GLOBAL_FEATURES.get(row["name"]).from_dict(row["options"])] = {}
+        return fields | {"features": features} | _build(folder, places)
     except KeyError as error:
         raise DataError(f"lacks {error}", path=file, expected="a complete model") from None
     except UsageError as error:
         raise DataError(str(error), path=file) from None
 
 
-def _build(
-    folder: Path, builders: Mapping[str, Callable[[Arrays], Any]], arrays: Mapping[str, Arrays]
-) -> dict[str, Any]:
-    """Build the parts of a bundle, by their place in it; an error names the place."""
-    built = {}
-    for place, build in builders.items():
+def _places(folder: Path, about: Mapping[str, Any], file: Path) -> list[_Place]:
+    """List the parts of a bundle; those of one attribute must have different names."""
+    places = [_Place(f"vocab/{side}", f"{side}_vocab", None, Vocab.from_arrays) for side in ("source", "target")]
+    taken = set[tuple[str, str]]()
+    for heading, (place, attribute, part) in PARTS.items():
+        for row in part_rows(about, heading, file):
+            name = row["name"]
+            if (attribute, name) in taken:
+                raise DataError(f"has two {attribute} of the name {name}", path=file, expected="names that differ")
+            taken.add((attribute, name))
+            places.append(_Place(f"{place}/{name}", attribute, name, partial(part.rebuild, row)))
+    if (folder / CASING).is_dir():
+        places.append(_Place(CASING, "casing", None, Casing.from_arrays))
+    return places
+
+
+def _build(folder: Path, places: Sequence[_Place]) -> dict[str, Any]:
+    """Map the arrays of all parts, then build them; an error names the folder of the part."""
+    fields: dict[str, Any] = {part_type.attribute: {} for part_type in PARTS.values()}
+    arrays = [load_arrays(folder / place.folder) for place in places]
+    for place, found in zip(places, arrays, strict=True):
         try:
-            built[place] = build(arrays[place])
+            part = place.build(found)
         except DataError as error:
             if error.path is not None:
                 raise
-            raise DataError(str(error), path=folder / place) from None
-    return built
-
-
-def _by_attribute(rows: Mapping[str, list[dict[str, Any]]], built: Mapping[str, Any], file: Path) -> dict[str, Any]:
-    """Group parts by the attribute of `Model` that holds them; there, no two may have one name."""
-    found: dict[str, dict[str, Any]] = {part_type.attribute: {} for part_type in PARTS.values()}
-    for heading, (folder, attribute, _) in PARTS.items():
-        for row in rows[heading]:
-            if row["name"] in found[attribute]:
-                raise DataError(
-                    f"has two {attribute} of the name {row['name']}", path=file, expected="names that differ"
-                )
-            found[attribute][row["name"]] = built[f"{folder}/{row['name']}"]
-    return found
+            raise DataError(str(error), path=folder / place.folder) from None
+        if place.name is None:
+            fields[place.attribute] = part
+        else:
+            fields[place.attribute][place.name] = part
+    return fields
 
 
 def read_weights(file: Path) -> Weights:

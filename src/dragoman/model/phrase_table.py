@@ -219,6 +219,14 @@ class PhraseTable:
         alignments = parts = None
         if "alignments" in arrays or "alignment_offsets" in arrays:
             alignments = ragged_array(arrays, "alignments", "alignment_offsets", np.uint16, _PART)
+        fits = [
+            (first_pair[0] == 0 and first_pair[-1] == pairs, "first_pair"),
+            (len(index).bit_count() == 1 and len(index) >= len(sources.offsets), "index"),
+            (alignments is None or len(alignments.offsets) == pairs + 1, "alignment_offsets"),
+        ]
+        for holds, name in fits:
+            if not holds:
+                raise DataError(f"the array '{name}' does not fit the others", expected=_PART)
         if components:
             cube = (pairs, len(components), scores)
             parts = Components(tuple(components), typed_array(arrays, "components", np.float32, cube, _PART))
@@ -227,7 +235,7 @@ class PhraseTable:
             if name.startswith(_REORDERING):
                 shape = (pairs, len(REORDERING_SCORES))
                 reordering[name.removeprefix(_REORDERING)] = typed_array(arrays, name, np.float32, shape, _PART)
-        table = cls(
+        return cls(
             score_names=tuple(score_names),
             sources=sources,
             index=index,
@@ -240,15 +248,6 @@ class PhraseTable:
             log_reordering=reordering,
             components=parts,
         )
-        fits = [
-            (first_pair[0] == 0 and first_pair[-1] == pairs, "first_pair"),
-            (len(index).bit_count() == 1 and len(index) > len(sources), "index"),
-            (alignments is None or len(alignments) == pairs, "alignment_offsets"),
-        ]
-        for holds, name in fits:
-            if not holds:
-                raise DataError(f"the array '{name}' does not fit the others", expected=_PART)
-        return table
 
 
 def _grouped(pairs: PhrasePairs) -> PhrasePairs:

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from typing import TypeVar
@@ -245,18 +245,20 @@ class TextPreparation:
 
     def source(self, lines: Iterable[str], *, runtime: Runtime = Runtime()) -> Iterator[str]:
         """Prepare source text, some lines at a time; at the end, note in how many lines letters had to be composed."""
-        return self._prepare(lines, self.source_language, self.source_tokeniser(), runtime)
+        return self._prepare(lines, self.source_language, self.source_tokeniser, runtime)
 
     def target(self, lines: Iterable[str], *, runtime: Runtime = Runtime()) -> Iterator[str]:
         """Prepare target text, such as references, some lines at a time."""
-        return self._prepare(lines, self.target_language, self.target_tokeniser(), runtime)
+        return self._prepare(lines, self.target_language, self.target_tokeniser, runtime)
 
+    @cached_property
     def source_tokeniser(self) -> Tokeniser:
-        """Return the options that tokenise source text."""
+        """The options that tokenise source text; lower-casing comes after that."""
         return self._tokeniser(self.source_segmenter)
 
+    @cached_property
     def target_tokeniser(self) -> Tokeniser:
-        """Return the options that tokenise target text."""
+        """The options that tokenise target text; lower-casing comes after that."""
         return self._tokeniser(self.target_segmenter, marks=self.protect)
 
     def restore(self, lines: Sequence[str], sources: Sequence[str] | None = None) -> list[str]:
@@ -277,12 +279,10 @@ class TextPreparation:
     def _tokenise_cased(self, sources: Sequence[str]) -> list[str]:
         if not self.tokenise:
             return list(sources)
-        options = replace(self.source_tokeniser(), lowercase=False)
-        return tokenise_lines(sources, self.source_language or DEFAULT_LANGUAGE, options)
+        return tokenise_lines(sources, self.source_language or DEFAULT_LANGUAGE, self.source_tokeniser)
 
     def _tokeniser(self, segmenter: Segmentation, *, marks: bool = False) -> Tokeniser:
         return Tokeniser(
-            lowercase=self.lowercase,
             normalise_punctuation=self.normalise_punctuation,
             protect=self.protect,
             marks=marks and segmenter == "none",
@@ -300,6 +300,7 @@ class TextPreparation:
                 block = composed
             if self.tokenise:
                 block = tokenise_lines(block, language or DEFAULT_LANGUAGE, options)
+                block = [*map(str.lower, block)] if self.lowercase else block
             if self.units == "characters":
                 block = [characters_of(line, boundaries=self.boundaries) for line in block]
             yield from block

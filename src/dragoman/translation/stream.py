@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
@@ -136,30 +135,31 @@ class Stream:
             raise UsageError("only a search can be forced: no decisions, samples or annealing")
         if not outputs.by_chains:
             self.translator.refuse_global_features()
-        return itertools.chain.from_iterable(self._results(lines, outputs, trees, documents, targets))
+        preparation = self.translator.model.preparation(prepared=self.prepared)
+        return itertools.chain.from_iterable(self._results(lines, outputs, preparation, trees, documents, targets))
 
     def _results(
         self,
         lines: Iterable[Lines],
         outputs: Outputs,
+        preparation: TextPreparation,
         trees: TreeFile | None,
         documents: Sequence[object] | None,
         targets: Iterable[str] | None,
     ) -> Iterator[list[SentenceResult]]:
         """Yield the results of each shard."""
-        preparation = self.translator.model.preparation(prepared=self.prepared)
         restoration = self.restoration or preparation
         sharded = ShardedTranslator(self.translator, self.folder, runtime=self.runtime)
         forced = None if targets is None else iter(preparation.target(targets))
         together, work, number = self._sees_documents(outputs), ShardResults(outputs), 0
-        raw: deque[str] = deque()  # lines that have been prepared, and have no result yet
         for block in [itertools.chain.from_iterable(_blocks(lines))] if together else _blocks(lines):
-            words = self._words(block, preparation, trees, raw)
+            block, raw = itertools.tee(block)
+            words = self._words(block, preparation, trees)
             shards = sharded.shards(words, forced, first=number)
             if together:
                 shards = document_shards(sharded, words, documents)
             for found in sharded.map(work, shards):
-                sources = [raw.popleft() for _ in found]
+                sources = [*itertools.islice(raw, len(found))]
                 # Words of the source that the translation has too are written as they are there.
                 cased = [without_markup(line, preparation) for line in sources] if self.translator.markup else sources
                 texts = restoration.restore([result.text for result in found], cased)
@@ -179,14 +179,12 @@ class Stream:
         draw = outputs.samples or Draw(Sampling())
         return draw.sampler(self.translator).sees_documents
 
-    def _words(
-        self, lines: Iterable[str], preparation: TextPreparation, trees: TreeFile | None, raw: deque[str]
-    ) -> Iterator[str]:
-        """Prepare lines, and note them as they were."""
+    def _words(self, lines: Iterable[str], preparation: TextPreparation, trees: TreeFile | None) -> Iterator[str]:
+        """Prepare lines, and attach their trees."""
         markup = self.translator.markup
-        words = preparation.source(_noted(lines, raw), runtime=self.runtime)
+        words = preparation.source(lines, runtime=self.runtime)
         if markup:
-            words = (prepare_markup(line, preparation) for line in _noted(lines, raw))
+            words = (prepare_markup(line, preparation) for line in lines)
         if trees is None:
             return words
         return (trees.attached(line, parse_markup(line)[0] if markup else None) for line in words)
@@ -199,12 +197,6 @@ def _blocks(lines: Iterable[Lines]) -> Iterator[Iterable[str]]:
             yield group  # type: ignore[misc]
         else:
             yield from group
-
-
-def _noted(lines: Iterable[str], raw: deque[str]) -> Iterator[str]:
-    for line in lines:
-        raw.append(line)
-        yield line
 
 
 @dataclass(frozen=True)

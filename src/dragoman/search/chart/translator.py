@@ -69,7 +69,7 @@ class ChartTranslator(Translator):
             table_limit=0 if self._by_score else limit,
             drop_unknown=space.unknown_words == "drop",
         )
-        self._lm_ids = [model.lm_word_ids(name) for name in model.language_models]
+        self._lm_ids = [lm.ids_of(model.target_vocab) for lm in model.language_models.values()]
 
     def batch(self, lines: Sequence[str]) -> ChartBatch:
         """Collect and score the rules for some tokenised sentences, which may have markup if that is on."""

@@ -72,6 +72,7 @@ class PhraseBatch:
         of_pairs, of_spans = sparse_rows(model, options.source, options, spans)
         self.sparse = [*of_pairs, *of_spans]
         self._lm_words = lm_words(model, options.vocab, options.words.values, lm_ids)
+        self._automata = [lm.automaton for lm in model.language_models.values()]
 
     def _ends(self, feature: BoundaryFeature) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The left and right symbols of the options; refuse what a feature has no right to return: kernels trust it."""
@@ -98,6 +99,10 @@ class PhraseBatch:
         return self.weights.vector(self.model.dense_features)
 
     @cached_property
+    def _lm_weights(self) -> NDArray[np.float64]:
+        return self.weights.vector(self._lm_names)
+
+    @cached_property
     def local(self) -> NDArray[np.float64]:
         """The weighted sum of each option's local features."""
         # Not a BLAS product: its threads would spin beside ours, and its sums depend on their number.
@@ -112,24 +117,23 @@ class PhraseBatch:
         total = self.local.copy()
         rows = np.arange(len(total), dtype=np.int32)
         with np.errstate(over="ignore", invalid="ignore"):  # `check_scores` says what is not finite
-            for k, weight in enumerate(self.weights.vector(self._lm_names).tolist()):
+            for k, weight in enumerate(self._lm_weights.tolist()):
                 total += weight * self.read(k, np.zeros(len(rows), np.int32), rows)
         return total
 
     @cached_property
     def arrays(self) -> kernels.PhraseBatch:
         """All that the kernels need to know of the batch."""
-        return self._arrays(self._lm_names, self._lm_words)
+        return self._arrays(np.arange(len(self._lm_names)))
 
     @cached_property
     def arrays_in_use(self) -> kernels.PhraseBatch:
         """The same without language models that weigh nothing: their states would cost time for nothing."""
-        used = np.flatnonzero(self.weights.vector(self._lm_names)).tolist()
-        return self._arrays([self._lm_names[k] for k in used], self._lm_words[used])
+        return self._arrays(np.flatnonzero(self._lm_weights))
 
-    def _arrays(self, lm_names: Sequence[str], words: NDArray[np.int32]) -> kernels.PhraseBatch:
-        options, local, weights = self.options, self.local, self._dense_weights
-        lm_weights, distortion_weight = self.weights.vector(lm_names), self.weights.get("distortion", 0.0)
+    def _arrays(self, lms: NDArray[np.integer]) -> kernels.PhraseBatch:
+        options, local, weights, lm_weights = self.options, self.local, self._dense_weights, self._lm_weights
+        distortion_weight = self.weights.get("distortion", 0.0)
         orientation = np.zeros((2, len(local), 3))
         for r, name in enumerate(self.model.reorderings):
             first = self.model.dense_features.index(f"{name}.{REORDERING_SCORES[0]}")
@@ -137,7 +141,7 @@ class PhraseBatch:
             orientation[1] += options.reordering[r, :, 3:] * weights[first + 3 : first + 6]
         return kernels.PhraseBatch(
             boundary=self._boundary_scores(),
-            language_models=[self.model.language_models[name].automaton for name in lm_names],
+            language_models=[self._automata[k] for k in lms.tolist()],
             exit_class=exit_classes(options, self.right),
             lengths=options.source.sentences.lengths.astype(np.int32),
             option_offsets=options.offsets,
@@ -149,8 +153,8 @@ class PhraseBatch:
             left=self.left,
             right=self.right,
             words=options.words.for_kernels(),
-            lm_words=words,
-            lm_weights=lm_weights,
+            lm_words=self._lm_words[lms],
+            lm_weights=lm_weights[lms],
             distortion_weight=distortion_weight,
         )
 
@@ -185,9 +189,8 @@ class PhraseBatch:
 
     def read(self, k: int, states: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.float64]:
         """Natural log-probability under language model k of each row (option) after its state; row -1 is </s>."""
-        automaton = self.model.language_models[self._lm_names[k]].automaton
         words = Ragged(self._lm_words[k], self.options.words.offsets)
-        return kernels.lm_read_rows(automaton, words.for_kernels(), states, rows)
+        return kernels.lm_read_rows(self._automata[k], words.for_kernels(), states, rows)
 
     def read_sentences(self, k: int, options: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
         """Natural log-probability under language model k of whole sentences, given as rows of options, with </s>."""
@@ -217,11 +220,12 @@ def check_scores(batch: PhraseBatch, first_number: int | None = None) -> None:
 
     `first_number` is how many sentences come before the batch, where that is known.
     """
-    batch.weights.check_finite()
-    names = [] if batch.boundary_feature is None else boundary_names(batch.boundary_feature)
-    large = np.flatnonzero(~(np.abs(batch.arrays.boundary.ravel()) < LARGEST_SCORE)).tolist()
-    check_weights(batch.weights, [*(names[i] for i in large), "distortion"])
+    check_weights(batch.weights, ["distortion"])
     arrays = batch.arrays
+    if batch.boundary_feature is not None:
+        names = boundary_names(batch.boundary_feature)
+        large = np.flatnonzero(~(np.abs(arrays.boundary.ravel()) < LARGEST_SCORE)).tolist()
+        check_weights(batch.weights, [names[i] for i in large])
     if not len(batch.local):
         return
     with np.errstate(over="ignore", invalid="ignore"):  # which is what we are looking for

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -165,10 +166,10 @@ class OptionCollector:
     def __init__(self, model: Model, *, table_limit: int, drop_unknown: bool = False):
         self._model = model
         self._tables = list(model.tables.values())
-        self._columns = {name: i for i, name in enumerate(model.dense_features)}
+        self._longest = [max(1, table.max_source_length) for table in self._tables]
         self._limit = table_limit
         self._drop_unknown = drop_unknown
-        self._longest = [max(1, table.max_source_length) for table in self._tables]
+        self._columns = dict(zip(model.dense_features, itertools.count(), strict=False))
         # Targets of all tables in one numbering, so that the same pair in two tables is one option.
         if len(self._tables) == 1:
             self._targets = self._tables[0].targets

@@ -71,7 +71,7 @@ class PhraseTranslator(Translator):
             table_limit=0 if self._by_score else self._table_limit,
             drop_unknown=space.unknown_words == "drop",
         )
-        self._lm_ids = [model.lm_word_ids(name) for name in model.language_models]
+        self._lm_ids = [lm.ids_of(model.target_vocab) for lm in model.language_models.values()]
 
     def batch(self, lines: Sequence[str]) -> PhraseBatch:
         """Collect and score the options of some tokenised sentences, which may have markup if that is on."""
@@ -121,7 +121,7 @@ class PhraseResult(BatchResult[PhraseBatch, Found]):
             rows = derivation_features(self.batch, self.found.derivations, np.arange(len(self)))
             rows = rows if self._global_values is None else FeatureRows.join([rows, self._global_values])
         found, options = self.found.derivations, self.batch.options
-        chosen = Ragged(found.values + np.repeat(options.offsets[:-1], found.lengths), found.offsets)
+        chosen = Ragged(found.values + np.repeat(options.offsets[:-1], np.diff(found.offsets)), found.offsets)
         return _describe(options, options.source, chosen, self.found.scores.tolist(), rows)
 
     def nbest(self, k: int, *, distinct: bool = False) -> NBest:
@@ -188,12 +188,14 @@ def _describe(
 ) -> list[Translation]:
     """Describe a derivation of each source sentence, given the options that it uses, in target order."""
     used = chosen.values
-    words, links = options.words.take(used), options.links_of(used)
+    links, words = options.links_of(used), options.words.take(used)
     starts = options.begin[used]
     positions = words.offsets[:-1] - np.repeat(words.offsets[chosen.offsets[:-1]], chosen.lengths)
     link_sources = np.repeat(starts, links.lengths) + (links.values >> 8)
     link_targets = np.repeat(positions, links.lengths) + (links.values & 255)
     pairs = [*zip(link_sources.tolist(), link_targets.tolist(), strict=True)]
+    texts = Corpus(options.vocab, Ragged(words.values, words.offsets[chosen.offsets])).lines()
+    sources = source.lines()
     phrases = [
         Phrase(
             source=(begin, end),
@@ -212,9 +214,8 @@ def _describe(
             strict=True,
         )
     ]
-    texts = Corpus(options.vocab, Ragged(words.values, words.offsets[chosen.offsets])).lines()
     bounds = itertools.pairwise(chosen.offsets.tolist())
     return [
         Translation(line, text, score, tuple(phrases[slice(*at)]), {} if features is None else features.row(i))
-        for i, (line, text, score, at) in enumerate(zip(source.lines(), texts, scores, bounds, strict=True))
+        for i, (line, text, score, at) in enumerate(zip(sources, texts, scores, bounds, strict=True))
     ]
