@@ -90,14 +90,14 @@ _CHECKED: WeakKeyDictionary[Part, tuple[int, int]] = WeakKeyDictionary()
 
 def mark_checked(parts: Iterable[tuple[str, Part]], source_vocab: Vocab, target_vocab: Vocab) -> None:
     """Note that parts need not be read again: they have been checked, now or before they were loaded."""
-    sizes = (len(source_vocab), len(target_vocab))
+    sizes = (len(source_vocab.offsets), len(target_vocab.offsets))
     for _, part in parts:
         _CHECKED[part] = sizes
 
 
 def check_once(parts: Iterable[tuple[str, Part]], source_vocab: Vocab, target_vocab: Vocab) -> None:
     """Refuse parts that no kernel may see; each is read from end to end if it has not been before."""
-    sizes = (len(source_vocab), len(target_vocab))
+    sizes = (len(source_vocab.offsets), len(target_vocab.offsets))
     for name, part in parts:
         if _CHECKED.get(part) != sizes:
             try:

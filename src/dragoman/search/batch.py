@@ -89,11 +89,10 @@ def lm_words(
 
     `vocab` has the model's target words first; `lm_ids` are their ids in each language model.
     """
-    known = len(model.target_vocab)
     rows = np.empty((len(lm_ids), len(words)), np.int32)
     for k, (ids, language_model) in enumerate(zip(lm_ids, model.language_models.values(), strict=True)):
-        if len(vocab) > known:
-            new = np.arange(known, len(vocab), dtype=np.int32)
+        if vocab is not model.target_vocab:  # which has words of the source too, that nothing translates
+            new = np.arange(len(model.target_vocab), len(vocab), dtype=np.int32)
             found = language_model.vocab.encode(vocab.decode(new, np.arange(len(new) + 1)))[0]
             ids = np.concatenate([ids, language_model.ids_of(language_model.vocab)[found]])
         rows[k] = np.where(words < 0, words, ids[words])

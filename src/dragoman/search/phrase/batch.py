@@ -65,6 +65,9 @@ class PhraseBatch:
         self._lm_ids = lm_ids
         self._trees = trees
         self._lm_names = list(model.language_models)
+        self._automata = [lm.automaton for lm in model.language_models.values()]
+        self._dense_weights, self._lm_weights = weights.vector(model.dense_features), weights.vector(self._lm_names)
+        self._distortion_weight = weights.get("distortion", 0.0)
         self.boundary_feature = model.boundary_feature
         none = np.zeros(len(options), np.int32)
         self.left, self.right = (none, none) if self.boundary_feature is None else self._ends(self.boundary_feature)
@@ -72,7 +75,6 @@ class PhraseBatch:
         of_pairs, of_spans = sparse_rows(model, options.source, options, spans)
         self.sparse = [*of_pairs, *of_spans]
         self._lm_words = lm_words(model, options.vocab, options.words.values, lm_ids)
-        self._automata = [lm.automaton for lm in model.language_models.values()]
 
     def _ends(self, feature: BoundaryFeature) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The left and right symbols of the options; refuse what a feature has no right to return: kernels trust it."""
@@ -93,14 +95,6 @@ class PhraseBatch:
                 "weights with other shares of mixed tables (mix.*) are for other options; expected the same"
             )
         return PhraseBatch(self.model, weights, self.options, self._lm_ids, self._trees)
-
-    @cached_property
-    def _dense_weights(self) -> NDArray[np.float64]:
-        return self.weights.vector(self.model.dense_features)
-
-    @cached_property
-    def _lm_weights(self) -> NDArray[np.float64]:
-        return self.weights.vector(self._lm_names)
 
     @cached_property
     def local(self) -> NDArray[np.float64]:
@@ -133,7 +127,6 @@ class PhraseBatch:
 
     def _arrays(self, lms: NDArray[np.integer]) -> kernels.PhraseBatch:
         options, local, weights, lm_weights = self.options, self.local, self._dense_weights, self._lm_weights
-        distortion_weight = self.weights.get("distortion", 0.0)
         orientation = np.zeros((2, len(local), 3))
         for r, name in enumerate(self.model.reorderings):
             first = self.model.dense_features.index(f"{name}.{REORDERING_SCORES[0]}")
@@ -155,7 +148,7 @@ class PhraseBatch:
             words=options.words.for_kernels(),
             lm_words=self._lm_words[lms],
             lm_weights=lm_weights[lms],
-            distortion_weight=distortion_weight,
+            distortion_weight=self._distortion_weight,
         )
 
     def search(

@@ -194,6 +194,7 @@ def _describe(
     link_sources = np.repeat(starts, links.lengths) + (links.values >> 8)
     link_targets = np.repeat(positions, links.lengths) + (links.values & 255)
     pairs = [*zip(link_sources.tolist(), link_targets.tolist(), strict=True)]
+    lengths = words.lengths.tolist()
     texts = Corpus(options.vocab, Ragged(words.values, words.offsets[chosen.offsets])).lines()
     sources = source.lines()
     phrases = [
@@ -208,7 +209,7 @@ def _describe(
             starts.tolist(),
             options.end[used].tolist(),
             positions.tolist(),
-            words.lengths.tolist(),
+            lengths,
             options.unknown[used].tolist(),
             itertools.pairwise(links.offsets.tolist()),
             strict=True,
