@@ -36,23 +36,19 @@ def trees_of(model: Model, lines: Sequence[str]) -> list[SourceTree]:
     return trees
 
 
-def sparse_rows(
-    model: Model, source: Corpus, pairs: PairsInUse, spans: SpansInUse
-) -> tuple[list[FeatureRows], list[FeatureRows]]:
-    """Return the rows of each feature of pairs, one row per pair, and of each feature of spans, one row per span.
+def pair_rows(features: Iterable[PairFeature], pairs: PairsInUse) -> list[FeatureRows]:
+    """Return the rows of each feature, one row per pair."""
+    return [_checked(feature, feature(pairs), len(pairs.words)) for feature in features]
 
-    `source` are the sentences that the spans are in.
-    """
-    of_pairs, of_spans = model.features_of(PairFeature), model.features_of(SpanFeature)
+
+def span_rows(features: Iterable[SpanFeature], source: Corpus, spans: SpansInUse) -> list[FeatureRows]:
+    """Return the rows of each feature, one row per span of the source sentences."""
     if spans.trees:
         for i, (tree, words) in enumerate(zip(spans.trees, source.sentences.lengths.tolist(), strict=True)):
             if tree.words != words:
                 found = f"the tree of '{shortened(source.line(i))}' is over {tree.words} words"
                 raise DataError(found, expected=f"{words}, as the sentence has")
-    return (
-        [_checked(feature, feature(pairs), len(pairs.words)) for feature in of_pairs],
-        [_checked(feature, feature(spans), len(spans.begin)) for feature in of_spans],
-    )
+    return [_checked(feature, feature(spans), len(spans.begin)) for feature in features]
 
 
 def _checked(feature: SparseFeature, rows: FeatureRows, count: int) -> FeatureRows:

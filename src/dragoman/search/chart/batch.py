@@ -15,15 +15,16 @@ from dragoman.core.errors import DataError
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
-from dragoman.features import HoleFeature, SpansInUse
+from dragoman.features import HoleFeature, PairFeature, SpanFeature, SpansInUse
 from dragoman.model.bundle import Model
 from dragoman.search.batch import (
     LARGEST_SCORE,
     check_weights,
     kernel_limits,
     lm_words,
+    pair_rows,
     score_error,
-    sparse_rows,
+    span_rows,
 )
 from dragoman.search.chart.holes import by_class, classes_of_rules
 from dragoman.search.chart.rules import ChartRules
@@ -86,7 +87,8 @@ class ChartBatch:
         self._trees = trees
         sentence = np.repeat(np.arange(len(rules.match_offsets) - 1), np.diff(rules.match_offsets))
         spans = SpansInUse(sentence, rules.matches[:, 1], rules.matches[:, 2], trees)
-        self.rule_rows, self.span_rows = sparse_rows(model, rules.source, rules.pairs, spans)
+        self.rule_rows = pair_rows(model.features_of(PairFeature), rules.pairs)
+        self.span_rows = span_rows(model.features_of(SpanFeature), rules.source, spans)
         self.hole_rows = [feature(rules) for feature in model.features_of(HoleFeature)]
 
     def reweighted(self, weights: Weights) -> ChartBatch:

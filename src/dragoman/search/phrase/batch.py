@@ -18,7 +18,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.store import check_range
 from dragoman.core.vocab import BOS, EOS, SPECIAL
 from dragoman.core.weights import Weights
-from dragoman.features import BoundaryFeature, SpansInUse
+from dragoman.features import BoundaryFeature, PairFeature, SpanFeature, SpansInUse
 from dragoman.model.bundle import Model
 from dragoman.model.parts import reordering_features
 from dragoman.search.batch import (
@@ -26,8 +26,9 @@ from dragoman.search.batch import (
     check_weights,
     kernel_limits,
     lm_words,
+    pair_rows,
     score_error,
-    sparse_rows,
+    span_rows,
 )
 from dragoman.search.limits import SearchLimits
 from dragoman.search.phrase.options import PhraseOptions, exit_classes
@@ -69,11 +70,11 @@ class PhraseBatch:
         self._dense_weights, self._lm_weights = weights.vector(model.dense_features), weights.vector(self._lm_names)
         self._distortion_weight = weights.get("distortion", 0.0)
         self.boundary_feature = model.boundary_feature
+        of_pairs, of_spans = model.features_of(PairFeature), model.features_of(SpanFeature)
         none = np.zeros(len(options), np.int32)
         self.left, self.right = (none, none) if self.boundary_feature is None else self._ends(self.boundary_feature)
         spans = SpansInUse(options.sentence, options.begin, options.end, trees)
-        of_pairs, of_spans = sparse_rows(model, options.source, options, spans)
-        self.sparse = [*of_pairs, *of_spans]
+        self.sparse = [*pair_rows(of_pairs, options), *span_rows(of_spans, options.source, spans)]
         self._lm_words = lm_words(model, options.vocab, options.words.values, lm_ids)
 
     def _ends(self, feature: BoundaryFeature) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -182,8 +183,8 @@ class PhraseBatch:
 
     def read(self, k: int, states: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.float64]:
         """Natural log-probability under language model k of each row (option) after its state; row -1 is </s>."""
-        words = Ragged(self._lm_words[k], self.options.words.offsets)
-        return kernels.lm_read_rows(self._automata[k], words.for_kernels(), states, rows)
+        words = kernels.Rows(values=self._lm_words[k], offsets=self.options.words.offsets)
+        return kernels.lm_read_rows(self._automata[k], words, states, rows)
 
     def read_sentences(self, k: int, options: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
         """Natural log-probability under language model k of whole sentences, given as rows of options, with </s>."""

@@ -169,7 +169,7 @@ class OptionCollector:
         self._longest = [max(1, table.max_source_length) for table in self._tables]
         self._limit = table_limit
         self._drop_unknown = drop_unknown
-        self._columns = dict(zip(model.dense_features, itertools.count(), strict=False))
+        self._are_mixed = any(table.components is not None for table in self._tables)
         # Targets of all tables in one numbering, so that the same pair in two tables is one option.
         if len(self._tables) == 1:
             self._targets = self._tables[0].targets
@@ -179,6 +179,7 @@ class OptionCollector:
             numbers, words, bounds = kernels.intern_sequences(parts.values, parts.offsets)
             self._targets = Ragged(words, bounds)
             self._numbers = np.split(numbers, np.cumsum([len(table.targets) for table in self._tables])[:-1])
+        self._columns = dict(zip(model.dense_features, itertools.count(), strict=False))
 
     def collect(
         self, source: Corpus, weights: Mapping[str, float], given: Sequence[Sequence[Given]] = ()
@@ -189,7 +190,7 @@ class OptionCollector:
         """
         sentences = source.sentences
         tokens = source.vocab.map_to(self._model.source_vocab)[sentences.values]
-        shares = self._model.shares(weights)
+        shares = self._model.shares(weights) if self._are_mixed else {}
         spans, rows, targets = self._find(tokens, sentences.offsets, shares)
         position, length = spans[:, 0], spans[:, 1]
         covered = np.zeros(len(tokens), bool)
