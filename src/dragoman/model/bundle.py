@@ -82,11 +82,11 @@ Type = TypeVar("Type", bound=Feature)
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A model: vocabularies, any number of phrase tables or grammars and of language models, and weights.
+    """A model: vocabularies, phrase tables or grammars, language models, and weights.
 
-    `history` is a record of how the model was made (options and counts), for people and for reports. `features` are
-    those beside the dense ones, each with the arrays that it has learnt; no search can use those of whole sentences and
-    documents. `casing` gives the words of a model that lower-cases their case back.
+    `history` is a record of how the model was made (options and counts), for people and for reports. `features` are the
+    sparse and the global features, each with its learnt arrays; no search can use global features, which look at whole
+    sentences and documents. `casing` restores the case of words if the model lower-cases text.
     """
 
     source_vocab: Vocab
@@ -108,7 +108,7 @@ class Model:
 
     @property
     def kind(self) -> Kind:
-        """Which search the model is for; its parts say so."""
+        """The search that the model is for, as its parts tell."""
         return "chart" if self.grammars else "phrase"
 
     def preparation(self, *, prepared: bool = False) -> TextPreparation:
@@ -144,17 +144,17 @@ class Model:
 
     @property
     def share_names(self) -> list[str]:
-        """The shares of tables in mixtures: weights by which scores are mixed, and of no features."""
+        """The names of interpolation weights of tables in mixtures; they belong to no feature."""
         return [name for rows in self._mixtures.values() for row in rows for name in row]
 
     @property
     def weight_names(self) -> list[str]:
-        """All that must have a weight: dense and global features, and shares."""
+        """All names that must have a weight: dense and global features, and interpolation weights."""
         return [*self.feature_names, *self.share_names]
 
     @cached_property
     def _mixtures(self) -> dict[str, list[list[str]]]:
-        """The names of the shares in each table that is a mixture, a row for each score."""
+        """The names of the interpolation weights of each mixture table, a row for each score."""
         return {
             name: share_names(name, table.score_names, table.components.names)
             for name, table in self.tables.items()
@@ -162,12 +162,12 @@ class Model:
         }
 
     def shares(self, weights: Mapping[str, float]) -> dict[str, NDArray[np.float64]]:
-        """The shares that weights give each table that is a mixture, a row for each score; they must sum to 1."""
+        """Return the interpolation weights of each mixture table, a row for each score; each row must sum to 1."""
         return {name: read_shares(rows, weights) for name, rows in self._mixtures.items()}
 
     @property
     def sparse_prefixes(self) -> tuple[str, ...]:
-        """What the names of features beside the dense ones begin with; which there are is known as they occur."""
+        """The prefixes of the names of sparse features; the names themselves are known only as they occur."""
         return tuple(f"{feature.prefix}." for feature in self.sparse_features)
 
     def features_of(self, locality: type[Type]) -> tuple[Type, ...]:
@@ -211,7 +211,7 @@ class Model:
 
     @cached_property
     def sparse_features(self) -> dict[SparseFeature, Arrays]:
-        """The features that searches score beside the dense ones, each with the arrays that it has learnt."""
+        """The sparse features, each with its learnt arrays."""
         return {feature: learnt for feature, learnt in self.features.items() if isinstance(feature, SparseFeature)}
 
     @cached_property
@@ -236,8 +236,10 @@ class Model:
         aligned: AlignedText | None = None,
         runtime: Runtime = Runtime(),
     ) -> Model:
-        """Add features, which learn what they need from the model, from a tagged text of its target language, and from
-        a parallel text with links, whose words need not be the model's. They weigh 0 until tuned.
+        """Return the model with more features, whose weights are 0 until they are tuned.
+
+        They learn from the model, from a tagged text of its target language, and from a word-aligned parallel text,
+        whose words need not be the model's.
         """
         every: dict[Feature, Arrays] = dict(self.features)
         for feature in features:
@@ -280,11 +282,11 @@ class Model:
         return weights
 
     def can_weigh(self, name: str) -> bool:
-        """Whether the model has a feature of this name, or may have one as it occurs."""
+        """Tell whether the model has a feature of this name, or may have one as it occurs."""
         return name in self.weight_names or self._can_have(name)
 
     def _can_have(self, name: str) -> bool:
-        """Whether one of the sparse features can give a value of this name."""
+        """Tell whether one of the sparse features can give a value of this name."""
         prefix, _, rest = name.partition(".")
         return prefix in self._attached and self._attached[prefix].has(rest)
 
@@ -375,12 +377,12 @@ def _some(names: list[str]) -> str:
 
 @cache
 def _sparse_prefixes() -> tuple[str, ...]:
-    """What names of features beside the dense ones can begin with in any model."""
+    """Return the prefixes that names of sparse features can have in any model."""
     return tuple(f"{SPARSE_FEATURES.get(name).prefix}." for name in SPARSE_FEATURES.names())
 
 
 def _refuse_twice(feature: Feature, others: Sequence[Feature], dense: Sequence[str]) -> None:
-    """Refuse a feature whose name, or the names of whose values, others have."""
+    """Refuse a feature with the name or the prefix of another."""
     names = [*(other.name for other in others), *(dense if isinstance(feature, GlobalFeature) else ())]
     if feature.name in names:
         raise UsageError(f"the model has the feature {feature.name} already")
@@ -390,14 +392,14 @@ def _refuse_twice(feature: Feature, others: Sequence[Feature], dense: Sequence[s
 
 
 def model_digest(path: PathLike) -> str:
-    """What a bundle holds, in a few letters: its description, weights and the checksums of its arrays."""
+    """Return a digest of a bundle: of its description, weights and the checksums of its arrays."""
     folder = Path(path)
     read_description(folder)
     return digest(folder / name for name in ("model.toml", WEIGHTS, CHECKSUMS) if (folder / name).exists())
 
 
 def verify(path: PathLike) -> int:
-    """Compare every array of a bundle with its checksum; returns how many there are."""
+    """Compare every array of a bundle with its checksum; return the number of arrays."""
     folder = Path(path)
     read_description(folder)
     return compare_checksums(folder, complete=True)

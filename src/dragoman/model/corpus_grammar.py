@@ -25,15 +25,15 @@ _PART = "a corpus with its links"
 
 @dataclass(frozen=True, eq=False)
 class CorpusGrammar:
-    """The rules of an aligned corpus, none of which is kept.
+    """The rules of a word-aligned corpus, extracted when a sentence needs them.
 
-    What is kept beside the text: `suffixes`, the positions of its source words in the order of what follows them;
-    `rule_counts`, how many rules each initial phrase pair has, sentence by sentence; for every running word how well
-    its links explain it, which lexical weights are products of; and what target sides count in the whole corpus.
+    Stored beside the text: `suffixes`, a suffix array of its source side; `rule_counts`, the number of rules of each
+    initial phrase pair, sentence by sentence; the factor of each running word in lexical weights, given its links; and
+    the counts of target sides in the whole corpus.
 
-    The rules of a source side are taken from at most `sample` places where it occurs, evenly spaced; 0 is no limit.
-    Without it rules and scores are those of the table. With it p(e|f) is that of these places, and p(f|e) is the count
-    that they stand for, divided by what the target side counts in the whole corpus, at most 1.
+    The rules of a source side come from at most `sample` of its occurrences, evenly spaced; 0 is no limit. Without a
+    sample, rules and scores equal those of a rule table. With one, p(e|f) is estimated on the sample, and p(f|e) is the
+    count that the sample stands for, divided by the count of the target side in the whole corpus, at most 1.
     """
 
     text: AlignedText
@@ -137,7 +137,7 @@ class CorpusGrammar:
         }
 
     def about(self) -> dict[str, Any]:
-        """What a model's description says of the grammar."""
+        """Return its description in `model.toml`."""
         return {"sentence_pairs": len(self.text.source), "sample": self.sample, "rules": self.options.to_dict()}
 
     @classmethod

@@ -94,7 +94,7 @@ class SparseFeature(Feature):
         return vars(self)[name]
 
     def has(self, rest: str) -> bool:
-        """Whether there can be a value whose name is `rest` after the prefix and the dot; by default any can be."""
+        """Tell whether a value can have the name `rest` after the prefix and the dot; by default any can."""
         return True
 
 
@@ -123,7 +123,7 @@ class PairsInUse(Protocol):
 
     @property
     def linked(self) -> NDArray[np.bool_]:
-        """Whether the links of a pair are known: not those of unknown words and of translations given by markup."""
+        """True where the word links of a pair are known; unknown words and translations given by markup have none."""
 
 
 @dataclass(frozen=True)
@@ -173,14 +173,14 @@ class BoundaryFeature(SparseFeature):
     @property
     @abstractmethod
     def symbols(self) -> tuple[str, ...]:
-        """What an end of a pair can look like."""
+        """The symbols that an end of a pair can have."""
 
     @abstractmethod
     def __call__(self, pairs: PairsInUse, /) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the left and the right symbol of each pair, as positions in `symbols`."""
 
     def has(self, rest: str) -> bool:
-        """Whether `rest` joins two symbols."""
+        """Tell whether `rest` joins two symbols."""
         inner = set(self.symbols[1:])
         rights, lefts = inner | {SPECIAL[BOS]}, inner | {SPECIAL[EOS]}
         return any(right in rights and left in lefts for right, left in splits(rest, ":"))
@@ -243,7 +243,7 @@ class GlobalFeature(Feature):
     """
 
     def symbols(self, vocab: Vocab) -> NDArray[np.int32]:
-        """What the feature sees of each word, of the source as of the target; by default the word's number."""
+        """Return the symbol that the feature sees for each source or target word; by default the word's id."""
         return np.arange(len(vocab), dtype=np.int32)
 
     def value(self, source: Sequence[NDArray[np.int32]], target: Sequence[NDArray[np.int32]], changed: int) -> float:

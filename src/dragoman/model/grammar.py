@@ -149,7 +149,7 @@ class Grammar:
 
     @cached_property
     def arities(self) -> NDArray[np.int8]:
-        """How many nonterminals there are on the way to each node."""
+        """The number of nonterminals on the path to each node."""
         arities: NDArray[np.int8] = (self.symbols == NONTERMINAL).astype(np.int8)
         for level in self.levels:
             arities[level] += arities[self.parents[level]] * (np.arange(level.start, level.stop) > 0)
@@ -201,7 +201,7 @@ class Grammar:
         return arrays if self.counts is None else {**arrays, "counts": self.counts}
 
     def about(self) -> dict[str, Any]:
-        """What a model's description says of the grammar."""
+        """Return its description in `model.toml`."""
         return {"scores": list(self.score_names), "rules": len(self)}
 
     @classmethod
@@ -332,13 +332,13 @@ def _refuse_sides(pairs: PhrasePairs) -> None:
 
 
 def _occurrences(sides: Ragged[np.int32], symbol: int) -> NDArray[np.int64]:
-    """How often each side has a symbol; in little memory, because most symbols are words."""
+    """Count a symbol in each side; takes little memory, because most symbols are words."""
     places = np.flatnonzero(sides.values == symbol)
     return np.bincount(np.searchsorted(sides.offsets, places, side="right") - 1, minlength=len(sides))
 
 
 def _trie(sides: Ragged[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """Build a trie: where the children of each node begin, what leads to it, and where each side ends."""
+    """Build a trie: the first child of each node, the symbol that leads to it, and the node where each side ends."""
     at = np.zeros(len(sides), np.int64)
     lengths = sides.lengths
     symbols, children = [np.array([ROOT], np.int32)], []

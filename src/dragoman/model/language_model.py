@@ -38,7 +38,7 @@ class WordScore(NamedTuple):
 
 @dataclass(frozen=True)
 class Perplexity:
-    """How well a model predicts text; `tokens` counts the sentence ends, logarithms are to base 10."""
+    """Perplexity of a text under a model; `tokens` includes sentence ends, logarithms are to base 10."""
 
     logprob: float
     oov_logprob: float
@@ -109,7 +109,7 @@ class LanguageModel:
         return cls(ngrams.vocab, slots, states, unigrams, bounds, implied_slots, implied_words)
 
     def about(self) -> dict[str, Any]:
-        """What a model's description says of the language model."""
+        """Return its description in `model.toml`."""
         return {"order": self.order, "words": len(self.vocab)}
 
     @classmethod

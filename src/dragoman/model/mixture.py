@@ -248,7 +248,7 @@ def components_of(union: PhrasePairs, wanted: PhrasePairs) -> tuple[NDArray[np.b
 
 
 def _looked_up(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Which of the wanted keys there are, and the rows of these."""
+    """Tell which of the wanted keys exist, and return the rows of these."""
     order = np.argsort(keys)
     place = np.searchsorted(keys, wanted, sorter=order)
     has = place < len(keys)

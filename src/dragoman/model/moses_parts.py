@@ -1,4 +1,4 @@
-"""What phrase-based and hierarchical models of Moses have in common: files, language models, limits."""
+"""Shared by phrase-based and hierarchical Moses models: files, language models, limits."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def read_language_models(
 
 
 def table_limit_of(ini: MosesIni) -> int | None:
-    """How many translations of a source side a configuration allows, if it says so; 0 is no limit."""
+    """Return the limit on translations of a source side, if the configuration has one; 0 is no limit."""
     limits = [f.arguments.get("table-limit") for f in ini.features if f.is_phrase_table]
     limit = next((value for value in limits if value is not None), None)
     if limit is not None and limit.isdigit():

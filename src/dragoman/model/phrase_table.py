@@ -30,7 +30,7 @@ def log_scores(probabilities: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
 
 
 def probabilities(logs: NDArray[np.float32]) -> NDArray[np.float32]:
-    """What `log_scores` was given, in single precision; infinite beyond its range."""
+    """Undo `log_scores`, in single precision; infinite beyond its range."""
     with np.errstate(over="ignore"):
         return np.where(logs <= LOG_ZERO, np.float32(0), np.exp(logs.astype(np.float64)).astype(np.float32))
 
@@ -194,7 +194,7 @@ class PhraseTable:
                     raise DataError("the array 'alignments' links words that are not there", expected=_PART)
 
     def about(self) -> dict[str, Any]:
-        """What a model's description says of the table."""
+        """Return its description in `model.toml`."""
         about = {"scores": list(self.score_names), "pairs": len(self), "sources": len(self.sources)}
         return about if self.components is None else about | {"components": list(self.components.names)}
 
@@ -209,7 +209,7 @@ class PhraseTable:
 
     @classmethod
     def from_arrays(cls, score_names: Sequence[str], arrays: Arrays, *, components: Sequence[str] = ()) -> PhraseTable:
-        """Rebuild a table from what `arrays` gave, refusing arrays that do not fit together; little of them is read."""
+        """Rebuild a table from its `arrays`; refuse arrays that do not fit together. Little of them is read."""
         sources = ragged_array(arrays, "sources", "source_offsets", np.int32, _PART)
         targets = ragged_array(arrays, "targets", "target_offsets", np.int32, _PART)
         target_ids = typed_array(arrays, "target_ids", np.int32, (None,), _PART)

@@ -19,17 +19,17 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 
-#: What a count of one is in the integers that counts are kept in: sums of these do not depend on their order.
+#: A count of one in fixed-point integers, whose sums do not depend on their order.
 ONE = 1 << 36
 
 
-#: The numbers of words below nonterminals that are told apart: 1, 2, .. and so many or more.
+#: Size classes of nonterminals, in source words: 1, 2, .. and this many or more.
 HOLE_SIZES = 10
 
 
 @dataclass(frozen=True)
 class RuleExtraction(Options):
-    """Which rules are taken from an aligned text: by default those that Moses takes."""
+    """Limits of rule extraction from word-aligned text; by default those of Moses."""
 
     max_span: int = option(10, "longest initial phrase, in words, on either side", minimum=1, maximum=255)
     max_source_symbols: int = option(
@@ -69,11 +69,11 @@ class AlignedText:
         return links_before(self.source.offsets, self.links)
 
     def for_kernels(self) -> kernels.AlignedText:
-        """Return the text as kernels take it that look at the links of words."""
+        """Return the text for kernels that look up links by word."""
         return aligned_rows(self.source, self.target, self.links, self.links_before)
 
     def pairs_for_kernels(self, most: int | None = None) -> kernels.AlignedText:
-        """Return the sentence pairs, or the first so many, as kernels take them that look at no links of words."""
+        """Return the first `most` sentence pairs, by default all, for kernels that do not look up links by word."""
         rows = slice(None) if most is None else slice(0, most + 1)
         source = Ragged(self.source.values, self.source.offsets[rows])
         target = Ragged(self.target.values, self.target.offsets[rows])
@@ -109,11 +109,11 @@ class RuleInstances:
 def hole_counts(
     text: AlignedText, options: RuleExtraction, *, sentences: int = 0, runtime: Runtime = Runtime()
 ) -> NDArray[np.float64]:
-    """How often nonterminals of rules are reordered, by how many source words they stand for.
+    """Count reordered and other nonterminals of rules, by the number of source words that they cover.
 
     The first row counts those that cross neither a link nor another nonterminal, the second row the others; columns are
-    1, 2, .. and 10 or more words. Counts are those of rules as they are found, before equal ones are put together, in
-    all sentence pairs or the first so many.
+    1, 2, .. and 10 or more words. Each occurrence of a rule counts, in the first `sentences` pairs, or in all if that
+    is 0.
     """
     last = min(sentences, len(text.links)) if sentences else len(text.links)
     with runtime.stage("counting reordered nonterminals") as share:
@@ -121,7 +121,7 @@ def hole_counts(
 
 
 class TargetCounts(NamedTuple):
-    """What target sides count, whatever their source sides: by a hash of their symbols, which rises."""
+    """Counts of target sides, summed over source sides; keyed by a hash of their symbols, in ascending order."""
 
     hashes: NDArray[np.uint64]
     counts: NDArray[np.uint64]
@@ -140,7 +140,7 @@ class TargetCounts(NamedTuple):
         return cls(hashes, sums(number, sums(ids, instances.counts, len(targets)), len(hashes)))
 
     def total(self, targets: Ragged[np.int32]) -> NDArray[np.uint64]:
-        """What each of these counts; they must be among those that were counted."""
+        """Return the count of each target side; all must have been counted."""
         wanted = kernels.side_hashes(targets.values, targets.offsets)
         rows = np.minimum(np.searchsorted(self.hashes, wanted), max(len(self.hashes) - 1, 0))
         if len(wanted) and (not len(self.hashes) or np.any(self.hashes[rows] != wanted)):
@@ -153,7 +153,7 @@ class CountedRules:
     """The distinct rules of some instances, sorted by source and target, with all that needs the instances.
 
     Sides are numbered in order of first occurrence. `chosen` are the instances whose links the rules have, and
-    `joint` what the rules count, in units of 1 / `ONE`.
+    `joint` the counts of the rules, in units of 1 / `ONE`.
     """
 
     sources: Ragged[np.int32]
@@ -170,11 +170,11 @@ class CountedRules:
         return len(self.joint)
 
     def target_sums(self) -> NDArray[np.uint64]:
-        """What each target side counts here, its nonterminals told apart."""
+        """Return the count of each target side, with its nonterminals distinguished."""
         return sums(self.target_ids, self.joint, len(self.targets))
 
     def target_totals(self) -> NDArray[np.uint64]:
-        """What each target side counts here, whichever of its nonterminals is which."""
+        """Return the count of each target side, without distinguishing its nonterminals."""
         same = kernels.unpaired_sides(self.targets.values, self.targets.offsets)
         return sums(same, self.target_sums(), len(same))[same]
 

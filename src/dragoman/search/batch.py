@@ -52,23 +52,23 @@ def span_rows(features: Iterable[SpanFeature], source: Corpus, spans: SpansInUse
 
 
 def _checked(feature: SparseFeature, rows: FeatureRows, count: int) -> FeatureRows:
-    """Refuse rows that a feature has no right to return: kernels trust it."""
+    """Refuse a wrong number of rows: kernels trust features."""
     if len(rows) != count:
         found = f"the feature {feature.name} has {len(rows)} rows for {count} pairs, rules or spans"
         raise DataError(found, expected="one for each")
     return rows
 
 
-#: What an untranslated word costs in the feature `unknown_word`, as in Moses.
+#: The value of the feature `unknown_word` for each untranslated word, as in Moses.
 UNKNOWN_WORD = -100.0
 
 
 def unknown_words(
     model: Model, source: Corpus, positions: NDArray[np.int64], *, drop: bool
 ) -> tuple[Vocab, Ragged[np.int32]]:
-    """What running words of the source become that nothing translates: themselves, or nothing if they are to `drop`.
+    """Pass source words through that nothing translates; with `drop` they become nothing.
 
-    Returns the model's target words and these, and a row of them for each position.
+    Returns the model's target vocabulary with these words added, and a row of target words for each position.
     """
     vocab = model.target_vocab
     if drop or not len(positions):
@@ -81,7 +81,7 @@ def unknown_words(
 def lm_words(
     model: Model, vocab: Vocab, words: NDArray[np.int32], lm_ids: Sequence[NDArray[np.int32]]
 ) -> NDArray[np.int32]:
-    """Words of a batch as ids of each language model, one row a model; what is below 0 is no word and stays.
+    """Return the words of a batch as ids of each language model, one row per model; ids below 0 are no words and stay.
 
     `vocab` has the model's target words first; `lm_ids` are their ids in each language model.
     """
@@ -102,7 +102,7 @@ _EXPECTED = "features and weights whose sum is finite"
 
 
 def check_weights(weights: Weights, names: Iterable[str]) -> None:
-    """Refuse weights that are no numbers, and too large ones of features that are scored between steps, not in them."""
+    """Refuse weights that are not finite, and too large weights of features that are scored between steps."""
     weights.check_finite()
     for name in names:
         weight = weights.get(name, 0.0)
@@ -111,7 +111,7 @@ def check_weights(weights: Weights, names: Iterable[str]) -> None:
 
 
 def score_error(what: str, features: Mapping[str, float], weights: Weights) -> DataError:
-    """What to say of a thing with these features, by that which contributes most."""
+    """Return the error for an item whose score is not finite; it names the feature that contributes most."""
     products = [(name, value, weights.get(name, 0.0)) for name, value in features.items()]
     with np.errstate(over="ignore", invalid="ignore"):
         name, value, weight = max(products, key=lambda found: _size(found[1] * found[2]))
@@ -140,11 +140,11 @@ def kernel_limits(limits: SearchLimits, pop_limit: int, *, forced: bool, keep_al
 
 
 class Outcomes(Protocol):
-    """What kernels found: the outcome of each sentence (0 found, 1 no derivation, 2 too large), and more."""
+    """Results of a kernel: the outcome of each sentence (0 found, 1 no derivation, 2 too large), and more."""
 
     @property
     def outcomes(self) -> NDArray[np.uint8]:
-        """One for each sentence."""
+        """The outcome of each sentence."""
 
 
 Batch = TypeVar("Batch")
@@ -154,7 +154,7 @@ _TOO_LARGE = 2
 
 
 class BatchResult(SearchResult, Generic[Batch, Found]):
-    """What a kernel found of a batch; `global_values` are of features that a search cannot see."""
+    """Search results of a batch; `global_values` are values of global features, which a search cannot score."""
 
     def __init__(
         self,
@@ -173,18 +173,18 @@ class BatchResult(SearchResult, Generic[Batch, Found]):
         return len(self.found.outcomes)
 
     def has_derivation(self, i: int) -> bool:
-        """Whether sentence i has a derivation; only a forced target can leave it without."""
+        """Tell whether sentence i has a derivation; only a forced target can have none."""
         return bool(self.found.outcomes[i] == 0)
 
     def is_too_large(self, i: int) -> bool:
-        """Whether the search for the forced target of sentence i was given up."""
+        """Tell whether the search for the forced target of sentence i was given up."""
         return bool(self.found.outcomes[i] == _TOO_LARGE)
 
 
 def refuse_too_large(found: Outcomes, lines: Sequence[str], max_size: int, what: str) -> None:
     """Refuse the first sentence that needed more memory than was allowed.
 
-    Not for forced targets: a sentence more or less that cannot be derived is no reason to lose the work on the others.
+    Not for forced targets: one more sentence without a derivation is no reason to lose the work on the others.
     """
     for i in np.flatnonzero(found.outcomes == _TOO_LARGE).tolist():
         line = lines[i]

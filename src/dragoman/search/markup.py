@@ -21,7 +21,7 @@ _ATTRIBUTE = re.compile(r"([\w-]+)\s*=\s*\"([^\"]*)\"")
 
 @dataclass(frozen=True)
 class Given:
-    """What source words `begin` to `end` may become, with the logarithm of its probability."""
+    """A given translation of source words `begin` to `end`, with its log-probability."""
 
     begin: int
     end: int

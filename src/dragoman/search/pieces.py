@@ -1,4 +1,4 @@
-"""Sentences beyond a limit: they are cut after punctuation, and the translations of the pieces are joined."""
+"""Sentences that are too long: they are cut after punctuation, and the translations of the pieces are joined."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _END = re.compile("[.!?…。\uff01\uff1f]+")
 
 
 def cut(words: Sequence[str], most: int) -> list[Sequence[str]]:
-    """Cut a sentence into pieces of at most so many words.
+    """Cut a sentence into pieces of at most `most` words.
 
     A piece ends with the last end of a sentence in its second half, or else with the last punctuation there.
 
@@ -35,9 +35,9 @@ def cut(words: Sequence[str], most: int) -> list[Sequence[str]]:
 
 
 def pieces_of(line: str, most: int) -> list[str]:
-    """Cut a tokenised sentence into pieces of at most so many words; those of a sentence with a tree have their part.
+    """Cut a tokenised sentence into pieces of at most `most` words.
 
-    A constituent that is cut is lost.
+    The pieces of a sentence with a tree have their parts of it; a constituent that is cut is lost.
     """
     words = words_of(line)
     pieces, begin = [], 0

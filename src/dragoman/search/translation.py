@@ -24,7 +24,7 @@ COLOURS = ("#dbe9f1", "#f6e3cf", "#dff0d8", "#eadff0", "#f7f0c8", "#f3d9dc")
 Side = Literal["source", "target"]
 Links = Sequence[tuple[int, int]]
 
-#: Boxes in boxes that a notebook shows; browsers stop at some hundred.
+#: The depth of nested boxes that a notebook shows; browsers stop at some hundred.
 _MOST_BOXES = 100
 
 
@@ -40,11 +40,11 @@ class Phrase:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Subtree:
-    """One rule of a hierarchical derivation: the words that it covers on both sides, and what fills its holes.
+    """One rule of a hierarchical derivation: the words that it covers on both sides, and the rules in its holes.
 
     `children` come in the order of the source. `links` join words of the rule itself, and `features` are its own, if
     they were asked for. The root of a derivation is `glue`: its children are the parts of the sentence, from left to
-    right, and it has no words of its own. Trees may be deeper than calls can be: nothing here calls itself.
+    right, and it has no words of its own. Trees may be deeper than the call stack: nothing here is recursive.
     """
 
     source: tuple[int, int]
@@ -56,7 +56,7 @@ class Subtree:
     features: Mapping[str, float] = field(default_factory=dict)
 
     def rules(self) -> Iterator[tuple[int, Subtree]]:
-        """Yield all rules with their depth, each before what fills its holes; glue is none."""
+        """Yield all rules with their depth in pre-order; glue is no rule."""
         below = [(0, self)]
         while below:
             depth, tree = below.pop()
@@ -83,18 +83,18 @@ class Subtree:
 
     @property
     def _own(self) -> tuple[object, ...]:
-        """All but what fills the holes."""
+        """All but the children."""
         return self.source, self.target, len(self.children), self.links, self.unknown, self.glue, self.features
 
     def heights(self) -> dict[int, int]:
-        """How many rules there are below each rule, on the longest way, by `id(rule)`."""
+        """Return the height of each rule: the number of rules on its longest path down, by `id(rule)`."""
         found: dict[int, int] = {}
         for _, rule in reversed([*self.rules()]):
             found[id(rule)] = max((1 + found[id(child)] for child in rule.children), default=0)
         return found
 
     def json(self) -> str:
-        """The tree as JSON, with all its fields, rule in rule."""
+        """Return the tree as nested JSON, with all its fields."""
         pieces: list[str] = []
         waiting: list[str | Subtree] = [self]
         while waiting:
@@ -111,16 +111,16 @@ class Subtree:
         return "".join(pieces)
 
     def covers(self, side: Side) -> bool:
-        """Whether there is a word of one side in it."""
+        """Tell whether the subtree has a word on one side."""
         begin, end = getattr(self, side)
         return bool(begin < end)
 
     def all_links(self) -> tuple[tuple[int, int], ...]:
-        """The links of all words below, by source."""
+        """Return the links of all words below, sorted by source position."""
         return tuple(sorted(link for _, rule in self.rules() for link in rule.links))
 
     def symbols(self, side: Side) -> list[int]:
-        """One side of the rule: positions of words, and -1 and -2 for holes."""
+        """Return one side of the rule: positions of words, and -1 and -2 for holes."""
         symbols, at = [], getattr(self, side)[0]
         for (begin, end), k in sorted((getattr(child, side), k) for k, child in enumerate(self.children)):
             symbols += [*range(at, begin), -1 - k]
@@ -128,7 +128,7 @@ class Subtree:
         return [*symbols, *range(at, getattr(self, side)[1])]
 
     def spelt(self, side: Side, words: Sequence[str]) -> str:
-        """One side of the rule as text, given the words of the sentence.
+        """Return one side of the rule as text, given the words of the sentence.
 
         >>> hole = Subtree((1, 2), (2, 3), (), (), False)
         >>> Subtree((0, 3), (0, 3), (hole,), (), False).spelt("target", ["does", "not", "sleep"])
@@ -141,7 +141,7 @@ class Subtree:
 class Translation:
     """The best derivation of a sentence. Prints as its text.
 
-    The phrases of a hierarchical model are what glue joined; `tree` has what is inside them.
+    The phrases of a hierarchical model are the parts that glue joins; `tree` has the rules inside them.
     """
 
     source: str
@@ -159,11 +159,11 @@ class Translation:
         return self.text
 
     def explained(self) -> Explanation:
-        """Return the same, which prints as how it was made."""
+        """Return the same translation, which prints with its derivation."""
         return Explanation(**vars(self))
 
     def described(self) -> str:
-        """Describe how it was made, in lines: phrases or rules, word links, score and features."""
+        """Describe the derivation, in lines: phrases or rules, word links, score and features."""
         source, target = self.source.split(), self.text.split()
         steps: list[tuple[str, str, Links]]
         if self.tree is None:
@@ -181,7 +181,7 @@ class Translation:
         return "\n".join([self.text, f"score {self.score:.4f}", *rows, *([told] if told else [])])
 
     def json(self, number: int) -> str:
-        """All of it as a JSON object, with the number of the sentence before it."""
+        """Return all fields as a JSON object, with the number of the sentence first."""
         row = dumps({"id": number, **asdict(replace(self, tree=None))}, ensure_ascii=False)
         # The tree is the last of the fields.
         return row if self.tree is None else f"{row.removesuffix('null}')}{self.tree.json()}}}"
@@ -205,19 +205,19 @@ class Translation:
 
 
 class Explanation(Translation):
-    """A translation that prints as how it was made."""
+    """A translation that prints with its derivation."""
 
     def __str__(self) -> str:
         return self.described()
 
 
 def _shown(links: Links) -> str:
-    """Word links as in files of alignments."""
+    """Write word links as in alignment files."""
     return " ".join(f"{i}-{j}" for i, j in links)
 
 
 def _boxes(tree: Subtree, source: Sequence[str], target: Sequence[str]) -> str:
-    """Both sides of a derivation, each rule a box around what fills its holes, in one colour on both sides."""
+    """Draw both sides of a derivation; each rule is a box around its children, in one colour on both sides."""
     rules = [*tree.rules()]
     colours = {id(rule): COLOURS[i % len(COLOURS)] for i, (_, rule) in enumerate(rules)}
     depths = {id(rule): depth for depth, rule in rules}
@@ -253,7 +253,7 @@ def _boxes(tree: Subtree, source: Sequence[str], target: Sequence[str]) -> str:
 
 
 def _rules_table(tree: Subtree, source: Sequence[str], target: Sequence[str]) -> str:
-    """The rules with their features, if they are known; what has no rule, the language model's share too, is glue's."""
+    """Tabulate the rules with their features, if known; values of no rule, such as LM scores, belong to glue."""
     names = list(dict.fromkeys(name for node in [tree, *(rule for _, rule in tree.rules())] for name in node.features))
     if not names:
         return ""
@@ -279,18 +279,18 @@ def pair_feature(table: str, row: int) -> str:
 
 
 class SearchResult(ABC):
-    """A batch of sentences after the search, ready to be looked at in several ways."""
+    """Search results of a batch of sentences: translations, n-best lists, hypergraphs."""
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many sentences there are."""
+        """Return the number of sentences."""
 
     @abstractmethod
     def has_derivation(self, i: int) -> bool:
-        """Whether sentence i has a derivation; only a forced target can leave it without."""
+        """Tell whether sentence i has a derivation; only a forced target can have none."""
 
     def is_too_large(self, i: int) -> bool:
-        """Whether the search for the forced target of sentence i was given up, because it needed too much memory."""
+        """Tell whether the search for the forced target of sentence i was given up: it needed too much memory."""
         return False
 
     @abstractmethod
@@ -304,14 +304,14 @@ class SearchResult(ABC):
     def pair_lists(self, k: int) -> NBest:
         """Return the same as `nbest`, but with the pairs of mixed tables as features in place of their scores.
 
-        Each is named by `pair_feature` and counts how often it is in the derivation, so that scores can be had for
-        other shares.
+        Each is named by `pair_feature` and counts its uses in the derivation, so that scores can be computed for other
+        interpolation weights.
         """
         raise UsageError("only a phrase-based model has mixed tables")
 
     @abstractmethod
     def hypergraph(self, i: int, *, features: bool = True) -> Hypergraph:
-        """Return all that the search kept of sentence i, after a search with `forests`."""
+        """Return the hypergraph of sentence i, after a search with `forests`."""
 
     @abstractmethod
     def edge_features(self, i: int, edges: NDArray[np.integer]) -> FeatureRows:

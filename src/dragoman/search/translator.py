@@ -1,4 +1,4 @@
-"""Translating: lines in, translations, n-best lists or hypergraphs out, whatever the kind of model."""
+"""Translators: lines in, translations, n-best lists or hypergraphs out, for every kind of model."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from dragoman.search.pieces import joined, pieces_of
 from dragoman.search.translation import SearchResult, Translation
 from dragoman.text.words import words_of
 
-#: Sentences that are searched together, for each thread: enough to keep threads busy, few enough to stream.
+#: Sentences per batch and thread: enough to keep threads busy, few enough to stream.
 BATCH = 16
 
-#: A batch takes no more sentences when it has so many words for each thread: their options have to fit into memory.
+#: Words per batch and thread, after which it takes no more sentences: their options have to fit into memory.
 WORDS = 4096
 
-#: Where the search for each kind of model is.
+#: The translator of each kind of model.
 _SEARCHES = {
     "phrase": "dragoman.search.phrase.translator:PhraseTranslator",
     "chart": "dragoman.search.chart.translator:ChartTranslator",
@@ -38,7 +38,7 @@ _SEARCHES = {
 
 @dataclass(frozen=True)
 class Shard:
-    """A batch of a text: tokenised sentences, the first of which is number `first` of the text.
+    """A batch of a text: tokenised sentences, beginning with sentence number `first` of the text.
 
     `targets` are the only translations that are allowed, and `documents` labels of the sentences, if there are any.
     """
@@ -49,7 +49,7 @@ class Shard:
     documents: Sequence[object] | None = None
 
     def is_too_long(self, longest: int) -> bool:
-        """Whether this is one sentence of more words than are searched at once."""
+        """Tell whether this is a single sentence that is too long to be searched at once."""
         return len(self.lines) == 1 and len(words_of(self.lines[0])) > longest
 
 
@@ -61,7 +61,7 @@ def cut_shards(
     threads: int = 1,
     longest: int = SearchLimits().max_words,
 ) -> Iterator[Shard]:
-    """Cut a text, whose first sentence has the number `first`, into batches for so many threads.
+    """Cut a text, whose first sentence has the number `first`, into batches for `threads` threads.
 
     A line of more than `longest` words is a batch by itself.
 
@@ -80,7 +80,7 @@ def cut_shards(
 
 
 def batches(lines: Iterable[str], *, sentences: int, words: int, longest: int) -> Iterator[list[str]]:
-    """Group lines so that a group has at most so many of them, and no more once it has so many words.
+    """Group lines: a group ends after `sentences` lines, or once it has `words` words.
 
     A line of more than `longest` words is a group by itself.
 
@@ -106,8 +106,8 @@ def batches(lines: Iterable[str], *, sentences: int, words: int, longest: int) -
 class Translator(ABC):
     """Translates tokenised sentences with a model, under some weights.
 
-    `limits` say how hard to search, `space` which derivations there are, and `runtime` what it runs on; results do not
-    depend on the number of threads.
+    `limits` set the search effort, `space` the search space, and `runtime` the threads; results do not depend on their
+    number.
     """
 
     def __init__(
@@ -151,8 +151,8 @@ class Translator(ABC):
     ) -> Translator:
         """Return the translator for a model's kind.
 
-        `weights` replace the model's. `climbing` is greedy search in place of the beam, or after it. With `markup`,
-        sentences may fix translations of spans, see `markup.py`. `features` come beside those of the model.
+        `weights` replace the model's. `climbing` is greedy search instead of the beam search, or after it. With
+        `markup`, sentences may fix translations of spans, see `markup.py`. `features` are added to the model's.
         """
         search: type[Translator] = resolve_name(_SEARCHES[model.kind])
         return search(
@@ -167,7 +167,7 @@ class Translator(ABC):
         )
 
     def reweighted(self, weights: Weights, *, runtime: Runtime | None = None) -> Self:
-        """Return the same translator under other weights; what does not depend on them is shared."""
+        """Return the same translator with other weights; everything that does not depend on them is shared."""
         other = copy.copy(self)
         other.weights = weights
         other.runtime = runtime or self.runtime
@@ -179,8 +179,8 @@ class Translator(ABC):
     ) -> SearchResult:
         """Search a batch of tokenised sentences, by dense and sparse features: global ones count for nothing.
 
-        With `forests`, all that the search kept can be had from what comes back. `targets` allows only these
-        translations, and the search then misses none of their derivations.
+        With `forests`, the result has n-best lists and hypergraphs. `targets` are the only translations that are
+        allowed; the search then finds all their derivations.
         """
 
     def search_shard(self, shard: Shard, *, forests: bool = False) -> SearchResult:
@@ -194,7 +194,7 @@ class Translator(ABC):
         if self.markup or not shard.is_too_long(self.limits.max_words):
             return self.search_shard(shard).translations(features=features)
         pieces, together = pieces_of(shard.lines[0], self.limits.max_words), self.runtime.threads
-        # What a search leaves is dropped before the next: memory does not grow with the sentence.
+        # Each result is dropped before the next search: memory does not grow with the sentence.
         parts = [
             part
             for first in range(0, len(pieces), together)
@@ -222,7 +222,7 @@ class Translator(ABC):
         )
 
     def refuse_global_features(self) -> None:
-        """Refuse weights by which a global feature has a say in what is best: no dynamic program can score it."""
+        """Refuse a weight other than 0 for a global feature: no dynamic program can score it."""
         for name in self.model.global_features:
             if self.weights.get(name, 0.0) != 0:
                 raise UsageError(
@@ -242,11 +242,11 @@ class Translator(ABC):
             yield part.nbest(k, distinct=distinct)
 
     def search(self, line: str, *, features: bool = True) -> Hypergraph:
-        """Search one tokenised sentence and return all that was kept, as a hypergraph."""
+        """Search one tokenised sentence and return its hypergraph."""
         (part,) = self.search_batches([line], forests=True)
         return part.hypergraph(0, features=features)
 
     def force(self, line: str, target: str) -> Hypergraph | None:
-        """Return all derivations found of one translation of a sentence, or None where the model cannot reach it."""
+        """Return all derivations of one translation of a sentence, or None if the model cannot reach it."""
         (part,) = self.search_batches([line], forests=True, targets=[target])
         return part.hypergraph(0) if part.has_derivation(0) else None

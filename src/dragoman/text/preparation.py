@@ -47,7 +47,7 @@ class Casing:
     """The usual case of words inside sentences, and whether sentences begin with a capital letter.
 
     `words` and `forms` are lines of text as bytes: all words in lower case, and their most frequent forms. A line of
-    `pairs` is two words in lower case; after the first, the second mostly has another form: that of `pair_forms`.
+    `pairs` is two words in lower case; after the first, the second is mostly written as in `pair_forms`.
 
     >>> casing = Casing.learn(["He met Ann .", "In May , NASA met Ann .", "They may ."])
     >>> casing.restore(["then ann met nasa . he met zoe .", "3,000 men met ann ."], ["He Zoe", ""])
@@ -214,7 +214,7 @@ def _lines(texts: Iterable[str]) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True)
 class TextPreparation:
-    """Turns raw text into what a model was trained on, and translations into what a person would write.
+    """Turns raw text into the form that a model was trained on, and translations into ordinary text.
 
     With `nfc`, text is brought into Unicode's composed normal form first, so that é is one letter however it was typed;
     with `normalise_punctuation`, quotation marks, dashes and spaces are made uniform next. With `protect`, URLs,
@@ -262,7 +262,7 @@ class TextPreparation:
         return self._tokeniser(self.target_segmenter, marks=self.protect)
 
     def restore(self, lines: Sequence[str], sources: Sequence[str] | None = None) -> list[str]:
-        """Write translations as a person would, as far as the preparation can be undone.
+        """Write translations as ordinary text, as far as the preparation can be undone.
 
         `sources` are the raw sentences; words that passed through untranslated take their case from them.
         """

@@ -36,7 +36,7 @@ _CONTROLS = {code: " " if chr(code).isspace() else None for code in (*range(32),
 JOINED, SPACED = "￭", "▁"
 MARKS = JOINED + SPACED
 
-#: What raw text has in place of the marks, so that none is taken for one.
+#: Replacements of marks in raw text, so that none is taken for a mark.
 WITHOUT_MARKS = str.maketrans({JOINED: "■", SPACED: "_"})
 
 _OPENING = frozenset("([{¿¡<\\#~")
@@ -46,7 +46,7 @@ _CURRENCIES = frozenset("$£€¥")
 _QUOTES = frozenset("\"'«»„“”‟\u2018\u2019\u201a\u2039\u203a")
 
 _EITHER_WAY = frozenset("\"'“\u2018\u2019")
-#: What a closing mark belongs to, if not to its like.
+#: The opening mark of a closing mark, if they differ.
 _PAIRS = {"“": "„", "”": "“", "\u2019": "\u2018", "\u2018": "\u201a", "»": "«", "«": "»"}
 
 _ENGLISH_CLITICS = frozenset({"s", "t", "re", "ve", "ll", "d", "m"})
@@ -66,14 +66,14 @@ _PERHAPS_WORDS = re.compile(rf"(?<!\S)(?:[.,;:!?()\"]|'\w+|\w+')(?!\S)|[{MARKS}]
 
 @dataclass(frozen=True)
 class Tokeniser(Options):
-    """How raw text becomes tokens."""
+    """Options of tokenising."""
 
     lowercase: bool = option(False, "turn all letters into lower case")
     normalise_punctuation: bool = option(False, "make quotes, dashes and spaces uniform first")
     protect: bool = option(False, "keep URLs, addresses, numbers, names of files, tags and names of users whole")
     marks: bool = option(False, "mark where text departs from its language's rules for joining tokens; see tokenise.py")
     split_dashes: bool = option(False, "split words at hyphens, marked by @-@")
-    segmenter: Segmentation = option("none", "what cuts text without spaces between words; see segment.py")
+    segmenter: Segmentation = option("none", "segmenter for text without spaces between words; see segment.py")
     escape: bool = option(False, "write &, |, <, >, quotes and square brackets as Moses escapes them")
 
 
@@ -182,9 +182,9 @@ def detokenise_lines(lines: Sequence[str], language: str, *, marks: bool = True,
 
 
 def detokenise(words: Sequence[str], language: str, *, marks: bool = True, unspaced: bool = False) -> str:
-    """Join tokens to text; `unspaced` says that the language writes no spaces between words.
+    """Join tokens to text; `unspaced` languages write no spaces between words.
 
-    Without `marks`, signs that look like marks are taken as they are.
+    Without `marks`, signs that look like marks are ordinary characters.
 
     >>> detokenise("It 's a \\" great \\" day ( is n't it ) ?".split(), "en")
     'It\\'s a "great" day (is n\\'t it)?'
@@ -208,7 +208,7 @@ def detokenise(words: Sequence[str], language: str, *, marks: bool = True, unspa
 
 
 def mark_joins(tokens: Sequence[str], text: str, language: str) -> list[str]:
-    """Put marks at tokens of a text so that `detokenise` gives it back; its white space must be single spaces.
+    """Mark the tokens of a text so that `detokenise` restores it; its white space must be single spaces.
 
     >>> mark_joins(["5", "%", "a", "/", "b"], "5 % a / b", "en")
     ['5', '▁%', 'a', '▁/▁', 'b']
@@ -244,7 +244,7 @@ def _bare(word: str) -> str:
 
 @dataclass
 class _State:
-    """What has been written so far: the token before, and the quotation marks that are open."""
+    """The state of joining: the token before, and the open quotation marks."""
 
     language: str
     unspaced: bool
@@ -254,7 +254,7 @@ class _State:
     open: list[str] = field(default_factory=list)
 
     def space_before(self, token: str, after: str) -> bool:
-        """Whether the rules have a space before a token; `after` is the next one."""
+        """Tell whether the rules put a space before a token; `after` is the next one."""
         before = self.before
         if not before:
             return False
@@ -279,7 +279,7 @@ class _State:
         return not (token[0] in "'\u2019" and len(token) > 1 and self.language in _ENGLISH)
 
     def write(self, token: str, after: str, space: bool) -> None:
-        """Take note of a token that has been written, with a space before it or not."""
+        """Update the state after a token has been written, with a space before it or without."""
         before = self.before
         if token in _QUOTES:
             self._quote(token, after, space)
@@ -292,7 +292,7 @@ class _State:
         self.before = token
 
     def _opens(self, token: str, after: str) -> bool:
-        """Whether the rules take a quotation mark for an opening one."""
+        """Tell whether the rules take a quotation mark for an opening one."""
         if token in "„\u201a‟":
             return True
         if token in "”":
@@ -312,7 +312,7 @@ class _State:
         )
 
     def _is_apostrophe(self, after: str) -> bool:
-        """Whether a single stroke stands for letters that are left out, and not for a quotation mark."""
+        """Tell whether a single stroke is an apostrophe, and not a quotation mark."""
         before = self.before
         if "'" in self.open or not before[-1:].isalpha():
             return False
@@ -336,7 +336,7 @@ class _State:
         self.holds = opens or (apostrophe and self._goes_on(after))
 
     def _goes_on(self, after: str) -> bool:
-        """Whether what follows an apostrophe belongs to the same word."""
+        """Tell whether the token after an apostrophe belongs to the same word."""
         if self.language in _ENGLISH:
             return after.lower() in _ENGLISH_CLITICS
         return after[:1].isalpha()
@@ -362,7 +362,7 @@ _TWO_STROKES = re.compile(r"(?<!')''(?!')")
 
 
 def normalise_punctuation(line: str, language: str) -> str:
-    """Write a line with uniform punctuation and single spaces; takes time proportional to its length.
+    """Write a line with uniform punctuation and single spaces, in linear time.
 
     Guillemets stay, and so do the signs of languages that write full-width ones.
 
@@ -385,7 +385,7 @@ def _table(full_width: bool) -> dict[int, str]:
 
 #: Letters and digits of scripts with spaces between words: no number or address goes on into other scripts.
 _SPACED = rf"[^\W{UNSPACED}]"
-#: What is in no URL: brackets and quotation marks around it, and what follows it in a text without spaces.
+#: Characters that are in no URL: brackets and quotation marks around it, and scripts without spaces.
 _OUTSIDE = rf"\s<>\"\u00ab\u00bb\u201c\u201d\u3000-\u303f\uff00-\uffef{UNSPACED}"
 
 # Each alternative begins where a run of its characters does and reads it once, so that time is proportional to length.
@@ -405,12 +405,12 @@ _PROTECTED = re.compile(
     re.VERBOSE,
 )
 
-# What one of these can begin with or have inside; most words have none of them.
+# A quick test: each of these has one of these signs; most words have none.
 _POSSIBLE = re.compile(r"[/@#_]|\d[.,:]\d|www\.|\.\.")
 
 
 def protected_spans(line: str) -> list[tuple[int, int]]:
-    """Where the pieces are that stay whole, from left to right.
+    """Find the spans that stay whole, from left to right.
 
     >>> [line[a:b] for line in ["See http://example.org/x?y=1, or 3,000.50 of them."] for a, b in protected_spans(line)]
     ['http://example.org/x?y=1', '3,000.50']
@@ -421,7 +421,7 @@ def protected_spans(line: str) -> list[tuple[int, int]]:
 
 
 def is_protected(word: str) -> bool:
-    """Whether a word is an address, name or tag, whose case means something.
+    """Tell whether a word is an address, a name or a tag, whose case matters.
 
     >>> is_protected("example.org/Path"), is_protected("and/or"), is_protected("3,000")
     (True, False, True)

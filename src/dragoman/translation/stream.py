@@ -1,4 +1,4 @@
-"""The way of every text through a model: lines are prepared, searched or sampled, and what comes of it is restored."""
+"""Translation of text: lines are prepared, searched or sampled, and the results are restored."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from dragoman.text.preparation import TextPreparation
 
 @dataclass(frozen=True)
 class Outputs:
-    """What is wanted of each sentence; by default the best derivation that the search finds, and its text.
+    """Outputs requested for each sentence; by default the best derivation of the search, and its text.
 
-    `features` are those of that derivation, `nbest` is the size of a list of hypotheses (of `distinct` strings, or of
-    derivations), and `hypergraph` all that the search kept. With `annealing`, the derivation is the one that simulated
-    annealing from there ends with, under a `seed`. A `decision` chooses a string by evidence, and no derivation;
-    `more_rules` are further rules that see the same evidence. `samples` says how samples are drawn: for a decision by
-    samples, or to be returned in place of a translation.
+    `features` adds the features of that derivation, `nbest` an n-best list of this size (of `distinct` strings, or of
+    derivations), and `hypergraph` the search hypergraph. With `annealing`, simulated annealing from there, with a
+    `seed`, gives the derivation. A `decision` chooses a string by evidence, and no derivation; `more_rules` are further
+    rules that use the same evidence. `samples` sets how samples are drawn: for a decision by samples, or to be returned
+    instead of a translation.
     """
 
     features: bool = False
@@ -60,22 +60,22 @@ class Outputs:
 
     @property
     def forests(self) -> bool:
-        """Whether more is wanted of a search than its best derivation."""
+        """True if the search must keep more than its best derivation."""
         return self.nbest is not None or self.hypergraph
 
     @property
     def by_chains(self) -> bool:
-        """Whether Markov chains do the work, which can score global features."""
+        """True if Markov chains do the work, which can score global features."""
         return self.samples is not None or self.annealing is not None
 
 
 @dataclass(frozen=True, eq=False)
 class SentenceResult:
-    """What became of sentence `number` of a text, whose line is `source`; of `Outputs`, only what was wanted is there.
+    """The result of sentence `number` of a text, whose line is `source`; only requested outputs are set.
 
-    `text` is the translation in the form that was asked for, empty where there is none, and `translation` its
-    derivation, in the words of the model. A forced target may have no derivation, for instance because the search for
-    it would have been too large. `more_texts` are the choices of `more_rules`.
+    `text` is the translation in the requested form, empty if there is none, and `translation` its derivation, in the
+    words of the model. A forced target may have no derivation, for instance because the search for it would have been
+    too large. `more_texts` are the choices of `more_rules`.
     """
 
     text: str = ""
@@ -90,7 +90,7 @@ class SentenceResult:
     source: str = ""
 
 
-#: A line, or lines that have come together and are not to wait for more.
+#: A line, or a block of lines that does not wait for more.
 Lines = str | Sequence[str]
 
 
@@ -99,7 +99,7 @@ class Stream:
     """Translates text, by threads of this process or by workers that load the model from its folder.
 
     Lines are raw, and prepared as in the model's training, unless they are `prepared` already. Translations are
-    restored to the same form, or to that of `restoration`. Lines may have markup, if the translator obeys it.
+    restored to the same form, or as `restoration` does it. Lines may have markup, if the translator obeys it.
 
     >>> import dragoman as dm
     >>> stream = Stream(dm.example().translator)
@@ -125,9 +125,9 @@ class Stream:
     ) -> Iterator[SentenceResult]:
         """Yield the result for each sentence, in order, as it becomes ready.
 
-        Lines that come in blocks, as through a pipe, do not wait for those of the next block. `trees` are those of the
-        sentences, `documents` labels by which features of documents know theirs, and `targets` the only translations
-        that are allowed, raw or prepared like the lines.
+        Lines that come in blocks, as through a pipe, do not wait for the next block. `trees` are the source trees,
+        `documents` labels for features of documents, and `targets` the only translations that are allowed, raw or
+        prepared like the lines.
         """
         if isinstance(lines, str) or isinstance(targets, str):
             raise TypeError("expected an iterable of lines, found one string")
@@ -160,7 +160,7 @@ class Stream:
                 shards = document_shards(sharded, words, documents)
             for found in sharded.map(work, shards):
                 sources = [*itertools.islice(raw, len(found))]
-                # Words of the source that the translation has too are written as they are there.
+                # Source words that pass through untranslated keep their case.
                 cased = [without_markup(line, preparation) for line in sources] if self.translator.markup else sources
                 texts = restoration.restore([result.text for result in found], cased)
                 numbers = range(number, number + len(found))
@@ -173,7 +173,7 @@ class Stream:
             trees.finish()
 
     def _sees_documents(self, outputs: Outputs) -> bool:
-        """Whether some feature sees several sentences together."""
+        """Tell whether a feature looks at several sentences together."""
         if not outputs.by_chains:
             return False
         draw = outputs.samples or Draw(Sampling())
@@ -191,7 +191,7 @@ class Stream:
 
 
 def _blocks(lines: Iterable[Lines]) -> Iterator[Iterable[str]]:
-    """Group lines as they come: each block by itself, and lines in a row together, as many as there are."""
+    """Group lines as they come: each block by itself, and consecutive single lines together."""
     for alone, group in itertools.groupby(lines, lambda item: isinstance(item, str)):
         if alone:
             yield group  # type: ignore[misc]
@@ -201,7 +201,7 @@ def _blocks(lines: Iterable[Lines]) -> Iterator[Iterable[str]]:
 
 @dataclass(frozen=True)
 class ShardResults:
-    """Makes what is wanted of the sentences of a shard; their texts are in the words of the model."""
+    """Computes the requested outputs for the sentences of a shard; their texts are in the words of the model."""
 
     outputs: Outputs
 

@@ -31,7 +31,7 @@ from dragoman.search.chart.rules import ChartRules
 from dragoman.search.limits import SearchLimits
 from dragoman.text.parsed import SourceTree
 
-#: How many candidates of a span are looked at, if nobody says.
+#: The default number of candidates of a span.
 POP_LIMIT = 200
 
 
@@ -60,7 +60,7 @@ FIRST, GLUE, GOAL, NOTHING = -1, -2, -3, -4
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a search found: the outcome of each sentence (0 found, 1 no derivation, 2 too large), and derivations."""
+    """Search results: the outcome of each sentence (0 found, 1 no derivation, 2 too large), and derivations."""
 
     outcomes: NDArray[np.uint8]
     scores: NDArray[np.float64]
@@ -200,7 +200,7 @@ def check_scores(batch: ChartBatch, first_number: int | None = None) -> None:
 
 
 def _error(batch: ChartBatch, match: int, rule: int, first_number: int | None, *, whatever: bool = False) -> DataError:
-    """What to say of a rule, or of a match whatever the rule of that class."""
+    """Return the error for a rule on a match, or, with `whatever`, for all rules of its class."""
     rules = batch.rules
     sentence = int(np.searchsorted(rules.match_offsets, match, side="right")) - 1
     words = rules.source.sentences[sentence][slice(*rules.matches[match, 1:3].tolist())]

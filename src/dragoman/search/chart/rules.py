@@ -55,7 +55,7 @@ class RulePairs:
 
     @cached_property
     def linked(self) -> NDArray[np.bool_]:
-        """Whether the links of a rule are known."""
+        """True where the word links of a rule are known."""
         known = np.array([grammar.alignments is not None for grammar in self.rules.grammars] + [False])
         return known[self.rules.grammar]
 
@@ -65,7 +65,7 @@ class RulePairs:
 
     @cached_property
     def _before(self) -> NDArray[np.int64]:
-        """How many words there are before each target symbol of all rules."""
+        """The number of words before each target symbol of all rules."""
         return np.concatenate([[0], np.cumsum(self.rules.words.values >= 0)])
 
 
@@ -155,12 +155,12 @@ class ChartRules:
 
     @cached_property
     def hole_sizes(self) -> NDArray[np.int32]:
-        """How many words are below the holes of each match, 0 where there is none."""
+        """The number of words that the holes of each match cover; 0 for no hole."""
         return self.matches[:, 4::2] - self.matches[:, 3::2]
 
     @cached_property
     def reordered(self) -> NDArray[np.bool_]:
-        """Whether each rule reorders its first and its second hole, as far as its links are known."""
+        """True where a rule reorders its first and its second hole, as far as its links are known."""
         return reordered_holes(self)
 
     def take(self, picked: NDArray[np.integer]) -> ChartRules:
@@ -275,7 +275,7 @@ class RuleCollector:
         return _Part(counts, words, np.full(len(words), -1, np.int64), dense)
 
     def _dense(self, words: Ragged[np.int32]) -> NDArray[np.float64]:
-        """What every rule has."""
+        """Return the dense features that every rule has."""
         dense = np.zeros((len(words), len(self._columns)))
         before = np.concatenate([[0], np.cumsum(words.values >= 0)])
         dense[:, self._columns["word_penalty"]] = -np.diff(before[words.offsets])

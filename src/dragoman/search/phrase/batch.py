@@ -34,13 +34,13 @@ from dragoman.search.limits import SearchLimits
 from dragoman.search.phrase.options import PhraseOptions, exit_classes
 from dragoman.text.parsed import SourceTree
 
-#: How many candidates of a stack are looked at, if nobody says.
+#: The default number of candidates of a stack.
 POP_LIMIT = 400
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a search found: the outcome of each sentence (0 found, 1 no derivation, 2 too large), and derivations."""
+    """Search results: the outcome of each sentence (0 found, 1 no derivation, 2 too large), and derivations."""
 
     outcomes: NDArray[np.uint8]
     scores: NDArray[np.float64]

@@ -25,7 +25,7 @@ OPERATORS = {"retranslate": 1, "merge_split": 2, "reorder": 4, "move": 8}
 
 @dataclass(frozen=True, eq=False)
 class Climbed(Found):
-    """What climbs found, with the score of each start and the number of changes made; `expansions` are neighbours."""
+    """Results of hill-climbing, with the score of each start and the number of changes; `expansions` are neighbours."""
 
     start_scores: NDArray[np.float64]
     steps: NDArray[np.int64]

@@ -64,7 +64,7 @@ class PhraseOptions:
 
     @cached_property
     def linked(self) -> NDArray[np.bool_]:
-        """Whether a table knows the word links of each option."""
+        """True where a table has the word links of an option."""
         return self._linking_table < len(self.tables)
 
     @cached_property
