@@ -174,7 +174,7 @@ class Translator(ABC):
         return other
 
     @abstractmethod
-    def search_together(
+    def search_batch(
         self, part: Sequence[str], *, forests: bool = False, targets: Sequence[str] | None = None
     ) -> SearchResult:
         """Search a batch of tokenised sentences, by dense and sparse features: global ones count for nothing.
@@ -184,10 +184,10 @@ class Translator(ABC):
         """
 
     def search_shard(self, shard: Shard, *, forests: bool = False) -> SearchResult:
-        """Search the sentences of a shard together; see `search_together`. One that is too long is refused."""
+        """Search the sentences of a shard together; see `search_batch`. One that is too long is refused."""
         if shard.is_too_long(self.limits.max_words):
             raise self._too_long(shard.lines[0])
-        return self.search_together(shard.lines, forests=forests, targets=shard.targets)
+        return self.search_batch(shard.lines, forests=forests, targets=shard.targets)
 
     def translate_shard(self, shard: Shard, *, features: bool = False) -> list[Translation]:
         """Describe the best derivation of each sentence of a shard; one that is too long is translated in pieces."""
@@ -198,14 +198,14 @@ class Translator(ABC):
         parts = [
             part
             for first in range(0, len(pieces), together)
-            for part in self.search_together(pieces[first : first + together]).translations(features=features)
+            for part in self.search_batch(pieces[first : first + together]).translations(features=features)
         ]
         return [joined(parts)]
 
     def search_batches(
         self, lines: Iterable[str], *, forests: bool = False, targets: Iterable[str] | None = None
     ) -> Iterator[SearchResult]:
-        """Search tokenised sentences, in order, a batch at a time; see `search_together`."""
+        """Search tokenised sentences, in order, a batch at a time; see `search_batch`."""
         self.refuse_global_features()
         for shard in self._shards(lines, targets):
             yield self.search_shard(shard, forests=forests)

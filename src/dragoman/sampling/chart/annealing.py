@@ -33,7 +33,7 @@ def annealed(
     refuse_document_features(functions)
     stream = iter(lines)
     while part := list(itertools.islice(stream, BATCH * translator.runtime.threads)):
-        searched = translator.search_together(part)
+        searched = translator.search_batch(part)
         batch, found = searched.batch, searched.found
         visited = run_chains(
             batch,

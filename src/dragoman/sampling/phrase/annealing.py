@@ -78,7 +78,7 @@ def annealed(
     functions = GlobalFunctions(features, translator.weights) if features else None
     together = functions is not None and functions.see_documents
     for part, bounds in document_parts(lines, documents, BATCH * translator.runtime.threads, together=together):
-        searched = translator.search_together(part, forests=bool(options.jump_every))
+        searched = translator.search_batch(part, forests=bool(options.jump_every))
         batch, found = searched.batch, searched.found
         derivations, scores = anneal(
             batch,

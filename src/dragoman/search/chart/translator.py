@@ -85,7 +85,7 @@ class ChartTranslator(Translator):
             batch = ChartBatch(self.model, self.weights, best, self._lm_ids, trees)
         return batch
 
-    def search_together(
+    def search_batch(
         self, part: Sequence[str], *, forests: bool = False, targets: Sequence[str] | None = None
     ) -> ChartResult:
         """Search a batch of tokenised sentences, by dense and sparse features: global ones count for nothing."""

@@ -87,7 +87,7 @@ class PhraseTranslator(Translator):
             batch = PhraseBatch(self.model, self.weights, kept, self._lm_ids, trees)
         return batch
 
-    def search_together(
+    def search_batch(
         self, part: Sequence[str], *, forests: bool = False, targets: Sequence[str] | None = None
     ) -> PhraseResult:
         """Search a batch of tokenised sentences, by dense and sparse features: global ones count for nothing."""
