@@ -102,7 +102,7 @@ class Model:
 
     def __repr__(self) -> str:
         parts = [f"{name}: {len(table):,} phrase pairs" for name, table in self.tables.items()]
-        parts += [f"{name}: {grammar.shown}" for name, grammar in self.grammars.items()]
+        parts += [f"{name}: {grammar.summary}" for name, grammar in self.grammars.items()]
         parts += [f"{name}: order {lm.order}, {len(lm.vocab):,} words" for name, lm in self.language_models.items()]
         return f"Model({'; '.join(parts)})"
 

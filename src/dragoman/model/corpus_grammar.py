@@ -70,7 +70,7 @@ class CorpusGrammar:
         return PHRASE_SCORES
 
     @property
-    def shown(self) -> str:
+    def summary(self) -> str:
         """A few words for people."""
         return f"rules on demand from {len(self.text.source):,} sentence pairs"
 

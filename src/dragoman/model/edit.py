@@ -17,7 +17,7 @@ from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.model.feature_types import SPARSE_FEATURES
 from dragoman.model.grammar import Grammar, rules_for
-from dragoman.model.mixture import baked
+from dragoman.model.mixture import collapse_mixture
 from dragoman.model.parts import grammar_features, initial_chart_weights
 from dragoman.model.phrase_table import PhraseTable
 
@@ -141,7 +141,7 @@ def bake(model: Model, weights: Weights | None = None) -> Model:
     tables = dict(model.tables)
     for name, shares in model.shares(weights).items():
         pairs = tables[name].to_pairs(model.source_vocab, model.target_vocab)
-        tables[name] = PhraseTable.from_pairs(baked(pairs, shares))
+        tables[name] = PhraseTable.from_pairs(collapse_mixture(pairs, shares))
     names = set(model.share_names)
     return replace(
         model, tables=tables, weights=Weights({name: value for name, value in weights.items() if name not in names})

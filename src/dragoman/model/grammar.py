@@ -114,7 +114,7 @@ class Grammar:
         return len(self.targets)
 
     @property
-    def shown(self) -> str:
+    def summary(self) -> str:
         """A few words for people."""
         return f"{len(self):,} rules"
 

@@ -27,7 +27,7 @@ from dragoman.model.edit import bake
 from dragoman.model.moses_chart import import_hierarchical, write_hierarchical
 from dragoman.model.moses_parts import (
     file_of,
-    numbered,
+    name_part,
     penalty_weights,
     read_language_models,
     table_limit_of,
@@ -54,7 +54,7 @@ def import_moses(path: PathLike, *, runtime: Runtime = Runtime()) -> Model:
     tables: dict[str, PhrasePairs] = {}
     source_vocab, target_vocab = Vocab.of(), Vocab.of()
     for feature in (f for f in ini.features if f.is_phrase_table):
-        name = numbered("tm", len(tables))
+        name = name_part("tm", len(tables))
         pairs = read_phrase_table(
             file_of(path, feature), source_vocab=source_vocab, target_vocab=target_vocab, runtime=runtime
         )
@@ -68,7 +68,7 @@ def import_moses(path: PathLike, *, runtime: Runtime = Runtime()) -> Model:
             given = given[:-1]
         weights |= weighted(path, feature, names, given)
     for i, feature in enumerate(f for f in ini.features if f.is_reordering):
-        name = numbered("lr", i)
+        name = name_part("lr", i)
         reordering = read_reordering(file_of(path, feature), runtime=runtime)
         if reordering.scores.shape[1] != 6:
             raise DataError(

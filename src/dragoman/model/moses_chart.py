@@ -39,7 +39,7 @@ from dragoman.model.bundle import Model
 from dragoman.model.grammar import Grammar
 from dragoman.model.moses_parts import (
     file_of,
-    numbered,
+    name_part,
     penalty_weights,
     read_language_models,
     table_limit_of,
@@ -70,7 +70,7 @@ def import_hierarchical(path: PathLike, ini: MosesIni, *, runtime: Runtime = Run
     for feature in tables:
         if feature in glue:
             continue
-        name = numbered("tm", len(grammars))
+        name = name_part("tm", len(grammars))
         rules = read_rule_table(
             file_of(path, feature), source_vocab=source_vocab, target_vocab=target_vocab, runtime=runtime
         )

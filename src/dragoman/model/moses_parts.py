@@ -15,8 +15,8 @@ from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
 
 
-def numbered(stem: str, i: int) -> str:
-    """Name the parts of one sort: tm, tm2, tm3."""
+def name_part(stem: str, i: int) -> str:
+    """Name the i-th part of one type: tm, tm2, tm3."""
     return stem if i == 0 else f"{stem}{i + 1}"
 
 
@@ -50,7 +50,7 @@ def read_language_models(
     """Read the language models that a configuration names; their weights are added to `weights`."""
     language_models: dict[str, LanguageModel] = {}
     for i, feature in enumerate(f for f in ini.features if f.is_language_model):
-        name = numbered("lm", i)
+        name = name_part("lm", i)
         language_models[name] = LanguageModel.from_ngrams(read_arpa(file_of(path, feature), runtime=runtime))
         weights |= weighted(path, feature, [name], feature.weights)
     return language_models

@@ -57,7 +57,7 @@ def _length(window: Sequence[str]) -> int:
     return len(window)
 
 
-def joined(parts: Sequence[Translation]) -> Translation:
+def join_pieces(parts: Sequence[Translation]) -> Translation:
     """Make one translation of those of a sentence's pieces; scores and features are sums."""
     phrases: list[Phrase] = []
     trees: list[Subtree] = []

@@ -19,7 +19,7 @@ from dragoman.core.weights import Weights
 from dragoman.features import Feature, GlobalFeature
 from dragoman.model.bundle import Model
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
-from dragoman.search.pieces import joined, pieces_of
+from dragoman.search.pieces import join_pieces, pieces_of
 from dragoman.search.translation import SearchResult, Translation
 from dragoman.text.words import words_of
 
@@ -200,7 +200,7 @@ class Translator(ABC):
             for first in range(0, len(pieces), together)
             for part in self.search_batch(pieces[first : first + together]).translations(features=features)
         ]
-        return [joined(parts)]
+        return [join_pieces(parts)]
 
     def search_batches(
         self, lines: Iterable[str], *, forests: bool = False, targets: Iterable[str] | None = None

@@ -19,14 +19,14 @@ from dragoman.core.weights import Weights
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.bundle import Model
 from dragoman.model.mixture import (
-    baked,
     check_shares,
+    collapse_mixture,
     components_of,
     named_shares,
-    normalised,
+    normalise_shares,
     share_names,
     uniform_shares,
-    united,
+    unite_tables,
     with_shares,
 )
 from dragoman.model.phrase_table import PhraseTable
@@ -124,7 +124,7 @@ def mix(
     _check_alike({**models, "base": base})
     name, own = _only_table("base", base)
     with runtime.stage("uniting the phrase tables"):
-        union = united(tables, reordering=own.to_pairs(base.source_vocab, base.target_vocab))
+        union = unite_tables(tables, reordering=own.to_pairs(base.source_vocab, base.target_vocab))
     if options.weights == "perplexity":
         if tuning is None:
             raise UsageError("shares by perplexity need a tuning set: a source and a reference")
@@ -195,7 +195,7 @@ def mixed_model(
     """Put a mixture into a model in place of its tables; `how` is for its history."""
     assert union.components is not None
     named = named_shares(name, union, shares)
-    pairs = with_shares(union, shares) if keep_components else baked(union, shares)
+    pairs = with_shares(union, shares) if keep_components else collapse_mixture(union, shares)
     others = {each: value for each, value in base.weights.items() if each in base.feature_names}
     return replace(
         base,
@@ -222,7 +222,7 @@ def given_shares(options: Mixing, table: str, union: PhrasePairs) -> NDArray[np.
         shares = np.tile(_numbers(options.weights, union.components.names), (len(names), 1))
     what = [row[0].rpartition(".")[0] for row in names]
     if options.normalise:
-        return normalised(shares, what)
+        return normalise_shares(shares, what)
     check_shares(shares, what)
     return shares
 

@@ -3,14 +3,14 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.model.mixture import (
-    baked,
     check_shares,
+    collapse_mixture,
     components_of,
-    filled_up,
-    normalised,
+    fill_up,
+    normalise_shares,
     read_shares,
     share_names,
-    united,
+    unite_tables,
     with_shares,
 )
 from dragoman.model.phrase_table import PhraseTable
@@ -22,7 +22,7 @@ from oracles.phrase_pairs import as_dict, phrase_pairs
 def test_a_mixture_has_the_pairs_of_all_tables_with_weighted_sums(count):
     rng = np.random.default_rng(count)
     tables, shares = random_tables(rng, count), random_shares(rng, 4, count)
-    found, expected = as_dict(baked(united(tables), shares)), mixed(tables, shares)
+    found, expected = as_dict(collapse_mixture(unite_tables(tables), shares)), mixed(tables, shares)
     assert found.keys() == expected.keys()
     for key, scores in expected.items():
         assert found[key][0] == pytest.approx(scores, rel=1e-6)
@@ -33,7 +33,7 @@ def test_links_and_orientations_are_of_the_first_table_that_has_the_pair():
     first = {}
     for table in reversed(tables.values()):
         first |= as_dict(table)
-    union = as_dict(united(tables))
+    union = as_dict(unite_tables(tables))
     assert {key: row[1] for key, row in union.items()} == {key: row[1] for key, row in first.items()}
     assert {key: row[3] for key, row in union.items()} == {key: row[3] for key, row in first.items()}
 
@@ -41,7 +41,11 @@ def test_links_and_orientations_are_of_the_first_table_that_has_the_pair():
 def test_orientations_can_be_those_of_another_table():
     rng = np.random.default_rng(2)
     tables, (other,) = random_tables(rng, 2), random_tables(rng, 1, size=20).values()
-    union, plain, theirs = as_dict(united(tables, reordering=other)), as_dict(united(tables)), as_dict(other)
+    union, plain, theirs = (
+        as_dict(unite_tables(tables, reordering=other)),
+        as_dict(unite_tables(tables)),
+        as_dict(other),
+    )
     assert any(key in theirs for key in union)
     assert any(key not in theirs for key in union)
     for key, row in union.items():
@@ -51,7 +55,7 @@ def test_orientations_can_be_those_of_another_table():
 def test_the_mixture_of_equal_tables_is_that_table():
     (table,) = random_tables(np.random.default_rng(3), 1).values()
     ours = as_dict(table)
-    both = as_dict(baked(united({"a": table, "b": table}), np.array([[0.3, 0.7]] * 4)))
+    both = as_dict(collapse_mixture(unite_tables({"a": table, "b": table}), np.array([[0.3, 0.7]] * 4)))
     assert both.keys() == ours.keys()
     for key, row in ours.items():
         assert both[key][0] == pytest.approx(row[0], rel=1e-6)
@@ -59,14 +63,14 @@ def test_the_mixture_of_equal_tables_is_that_table():
 
 def test_pairs_without_a_share_are_left_out_of_a_baked_table():
     tables = random_tables(np.random.default_rng(4), 2)
-    union = united(tables)
-    assert as_dict(baked(union, np.array([[1.0, 0.0]] * 4))).keys() == as_dict(tables["a"]).keys()
+    union = unite_tables(tables)
+    assert as_dict(collapse_mixture(union, np.array([[1.0, 0.0]] * 4))).keys() == as_dict(tables["a"]).keys()
     assert len(with_shares(union, np.array([[1.0, 0.0]] * 4))) == len(union)
 
 
 def test_fill_up_takes_each_pair_from_the_first_table_that_has_it_and_says_from_where():
     tables = random_tables(np.random.default_rng(5), 3)
-    found = filled_up(united(tables))
+    found = fill_up(unite_tables(tables))
     assert found.score_names == ("bwd", "bwd_lex", "fwd", "fwd_lex", "from_b", "from_c")
     one, two, three = (as_dict(table) for table in tables.values())
     for key, row in as_dict(found).items():
@@ -78,7 +82,7 @@ def test_fill_up_takes_each_pair_from_the_first_table_that_has_it_and_says_from_
 def test_components_are_found_by_words():
     rng = np.random.default_rng(6)
     tables, (wanted,) = random_tables(rng, 2), random_tables(rng, 1, size=20).values()
-    has, found = components_of(united(tables), wanted)
+    has, found = components_of(unite_tables(tables), wanted)
     dictionaries = [as_dict(table) for table in tables.values()]
     keys = list(as_dict(wanted))
     assert has.tolist() == [any(key in table for table in dictionaries) for key in keys]
@@ -88,18 +92,18 @@ def test_components_are_found_by_words():
 
 
 def test_components_go_with_their_pairs_to_disk_and_back():
-    union = united(random_tables(np.random.default_rng(7), 2))
+    union = unite_tables(random_tables(np.random.default_rng(7), 2))
     table = PhraseTable.from_pairs(union)
     again = PhraseTable.rebuild(table.about(), table.arrays())
     assert again.components.names == ("a", "b")
     np.testing.assert_array_equal(again.components.probabilities, table.components.probabilities)
-    back = as_dict(baked(again.to_pairs(union.source_vocab, union.target_vocab), np.array([[0.1, 0.9]] * 4)))
-    for key, row in as_dict(baked(union, np.array([[0.1, 0.9]] * 4))).items():
+    back = as_dict(collapse_mixture(again.to_pairs(union.source_vocab, union.target_vocab), np.array([[0.1, 0.9]] * 4)))
+    for key, row in as_dict(collapse_mixture(union, np.array([[0.1, 0.9]] * 4))).items():
         assert back[key][0] == pytest.approx(row[0], rel=1e-6)
 
 
 def test_components_that_cannot_be_are_refused():
-    union = united(random_tables(np.random.default_rng(7), 2))
+    union = unite_tables(random_tables(np.random.default_rng(7), 2))
     table = PhraseTable.from_pairs(union)
     with pytest.raises(DataError, match="'components' is of the wrong type or shape"):
         PhraseTable.rebuild({**table.about(), "components": ["a", "b", "c"]}, table.arrays())
@@ -116,14 +120,14 @@ def test_tables_that_cannot_be_mixed_are_refused():
     rows = [("la", "the", (1, 1))]
     ours, theirs = phrase_pairs(rows, score_names=("bwd", "fwd")), phrase_pairs(rows, score_names=("fwd", "bwd"))
     with pytest.raises(UsageError, match="'in' has the scores bwd, fwd, and 'out' has fwd, bwd; expected the same"):
-        united({"in": ours, "out": theirs})
+        unite_tables({"in": ours, "out": theirs})
     german = phrase_pairs([("das", "the", (1, 1))], score_names=("bwd", "fwd"))
     with pytest.raises(UsageError, match="no source word of the table 'out' is in 'in'"):
-        united({"in": ours, "out": german})
+        unite_tables({"in": ours, "out": german})
     with pytest.raises(UsageError, match="1 table to mix; expected two or more"):
-        united({"in": ours})
+        unite_tables({"in": ours})
     with pytest.raises(UsageError, match="is called 'a b'"):
-        united({"a b": ours, "out": ours})
+        unite_tables({"a b": ours, "out": ours})
 
 
 def test_shares_are_read_by_name_and_must_sum_to_one():
@@ -139,8 +143,8 @@ def test_shares_are_read_by_name_and_must_sum_to_one():
 
 
 def test_shares_are_normalised_row_by_row_if_they_can_be():
-    assert normalised(np.array([[1.0, 3.0], [2.0, 2.0]]), ["a", "b"]).tolist() == [[0.25, 0.75], [0.5, 0.5]]
+    assert normalise_shares(np.array([[1.0, 3.0], [2.0, 2.0]]), ["a", "b"]).tolist() == [[0.25, 0.75], [0.5, 0.5]]
     for row in ([0.0, 0.0], [-1.0, 2.0], [np.inf, 1.0]):
         with pytest.raises(UsageError, match="of a cannot be made to sum to 1"):
-            normalised(np.array([row]), ["a"])
+            normalise_shares(np.array([row]), ["a"])
     check_shares(np.array([[0.1] * 10]), ["ten tenths"])

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from dragoman.search.pieces import cut, joined
+from dragoman.search.pieces import cut, join_pieces
 from dragoman.search.translation import Phrase, Translation
 
 WORDS = st.lists(st.sampled_from(["la", "maison", ",", ".", "?!", "x.y", "。"]), max_size=60)
@@ -38,7 +38,7 @@ def piece(source, text, links=((0, 0),), **features):
 
 
 def test_translations_are_joined_with_their_phrases_and_features():
-    whole = joined([piece("a b", "x", lm=1.0), piece("c", "", links=(), tm=2.0), piece("d", "y z", lm=0.5)])
+    whole = join_pieces([piece("a b", "x", lm=1.0), piece("c", "", links=(), tm=2.0), piece("d", "y z", lm=0.5)])
     assert (whole.source, whole.text, whole.score) == ("a b c d", "x y z", 3.5)
     assert [(p.source, p.target, p.links) for p in whole.phrases] == [
         ((0, 2), (0, 1), ((0, 0),)),

@@ -9,7 +9,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.model.edit import bake
-from dragoman.model.mixture import components_of, united
+from dragoman.model.mixture import components_of, unite_tables
 from dragoman.model.parts import Settings, initial_weights
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.training.mix import Mixing, TuningText, given_shares, mix, perplexity_shares, tuning_pairs
@@ -43,7 +43,7 @@ def cross_entropy(union, pairs, score, shares):
 def test_shares_by_perplexity_are_those_of_a_grid(count, steps):
     rng = np.random.default_rng(count)
     tables, (tuning,) = random_tables(rng, count), random_tables(rng, 1, size=25).values()
-    union = united(tables)
+    union = unite_tables(tables)
     found = perplexity_shares(union, tuning)
     np.testing.assert_allclose(found.sum(axis=1), 1)
     for score in range(4):
@@ -68,9 +68,9 @@ def test_a_table_that_has_nothing_of_the_tuning_set_is_refused():
     some, none = [("la", "the", (1, 1, 1, 1)), ("vol", "theft", (1, 1, 1, 1))], [("vol", "theft", (1, 1, 1, 1))]
     tuning = phrase_pairs([("la", "the", (1, 1, 1, 1))])
     with pytest.raises(DataError, match="the table 'out' has none of the 1 phrase pairs of the tuning set"):
-        perplexity_shares(united({"in": phrase_pairs(some), "out": phrase_pairs(none)}), tuning)
+        perplexity_shares(unite_tables({"in": phrase_pairs(some), "out": phrase_pairs(none)}), tuning)
     with pytest.raises(DataError, match="in any of the tables"):
-        perplexity_shares(united({"in": phrase_pairs(none), "out": phrase_pairs(none)}), tuning)
+        perplexity_shares(unite_tables({"in": phrase_pairs(none), "out": phrase_pairs(none)}), tuning)
 
 
 def test_mixed_models_translate_by_the_mixture():
@@ -116,7 +116,7 @@ def test_the_tuning_set_is_aligned_with_a_text_or_with_the_tables_themselves(wit
 
 
 def test_shares_that_are_given(tmp_path):
-    union = united(random_tables(np.random.default_rng(10), 2))
+    union = unite_tables(random_tables(np.random.default_rng(10), 2))
     np.testing.assert_allclose(given_shares(Mixing(weights="0.7,0.3"), "tm", union), [[0.7, 0.3]] * 4)
     np.testing.assert_allclose(given_shares(Mixing(weights="7,3", normalise=True), "tm", union), [[0.7, 0.3]] * 4)
     for weights, why in (

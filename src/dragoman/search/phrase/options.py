@@ -305,7 +305,7 @@ def _runs(first: NDArray[np.int64], count: NDArray[np.int64]) -> tuple[NDArray[n
 
 
 def _mixed(table: PhraseTable, rows: NDArray[np.int64], shares: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The logarithms of some pairs' scores in a mixture, exactly as a table that was baked would have them."""
+    """The logarithms of some pairs' scores in a mixture, exactly as a collapsed table would have them."""
     assert table.components is not None
     return log_scores(table.components.take(rows).mixed(shares).astype(np.float32))
 
