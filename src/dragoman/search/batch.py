@@ -148,18 +148,18 @@ class Outcomes(Protocol):
 
 
 Batch = TypeVar("Batch")
-Found = TypeVar("Found", bound=Outcomes)
+Outcome = TypeVar("Outcome", bound=Outcomes)
 
 _TOO_LARGE = 2
 
 
-class BatchResult(SearchResult, Generic[Batch, Found]):
+class BatchResult(SearchResult, Generic[Batch, Outcome]):
     """Search results of a batch; `global_values` are values of global features, which a search cannot score."""
 
     def __init__(
         self,
         batch: Batch,
-        found: Found,
+        found: Outcome,
         *,
         global_values: FeatureRows | None = None,
         runtime: Runtime = Runtime(),

@@ -20,7 +20,7 @@ _ATTRIBUTE = re.compile(r"([\w-]+)\s*=\s*\"([^\"]*)\"")
 
 
 @dataclass(frozen=True)
-class Given:
+class FixedTranslation:
     """A given translation of source words `begin` to `end`, with its log-probability."""
 
     begin: int
@@ -29,14 +29,14 @@ class Given:
     log_probability: float
 
 
-def parse_markup(line: str) -> tuple[str, list[Given]]:
+def parse_markup(line: str) -> tuple[str, list[FixedTranslation]]:
     """Split a marked-up sentence into its words and the given translations.
 
     >>> parse_markup('<x translation="the dog||a dog" prob="0.8||0.2">der hund</x> bellt')[0]
     'der hund bellt'
     """
     words: list[str] = []
-    given: list[Given] = []
+    given: list[FixedTranslation] = []
     opened: tuple[str, int, dict[str, str]] | None = None
     at = 0
     for tag in _TAG.finditer(line):
@@ -100,7 +100,7 @@ def _prepared_attribute(found: re.Match[str], text: TextPreparation) -> str:
     return f'translation="{"||".join(html.escape(target) for target in targets)}"'
 
 
-def _given(begin: int, end: int, attributes: dict[str, str]) -> list[Given]:
+def _given(begin: int, end: int, attributes: dict[str, str]) -> list[FixedTranslation]:
     if begin == end:
         raise DataError("found a tag around nothing", expected="words inside it")
     if "translation" not in attributes:
@@ -117,5 +117,5 @@ def _given(begin: int, end: int, attributes: dict[str, str]) -> list[Given]:
             probability = math.nan
         if not 0 < probability <= 1:
             raise DataError(f"found the probability '{share}'", expected="a number above 0, at most 1")
-        found.append(Given(begin, end, " ".join(target.split()), math.log(probability)))
+        found.append(FixedTranslation(begin, end, " ".join(target.split()), math.log(probability)))
     return found

@@ -19,7 +19,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.forest.inside_outside import edge_posteriors
 from dragoman.forest.kbest import kbest
 from dragoman.sampling.forest import BestDerivations, Forest, weighted_features
-from dragoman.search.chart.batch import FIRST, GLUE, GOAL, NOTHING, ChartBatch, Found, Graphs
+from dragoman.search.chart.batch import FIRST, GLUE, GOAL, NOTHING, ChartBatch, ChartOutcome, Graphs
 from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.limits import SearchLimits
@@ -36,7 +36,7 @@ def edge_numbers(batch: ChartBatch, matches: NDArray[np.int64], rules: NDArray[n
     return numbers
 
 
-def best_derivations(batch: ChartBatch, found: Found) -> Ragged[np.int32]:
+def best_derivations(batch: ChartBatch, found: ChartOutcome) -> Ragged[np.int32]:
     """What a search found best of each sentence; an empty row where there is nothing."""
     graphs, count = found.best, len(found.outcomes)
     used = np.flatnonzero(graphs.rules >= 0)
@@ -154,7 +154,7 @@ def translation_log_scores(
     return sums
 
 
-def _log_partitions(found: Found, temperature: float) -> NDArray[np.float64]:
+def _log_partitions(found: ChartOutcome, temperature: float) -> NDArray[np.float64]:
     """Log Z of each graph that a search kept; the graphs are put together so that one pass does for all."""
     graphs = found.every
     assert graphs is not None

@@ -14,7 +14,7 @@ from dragoman.features import GlobalFeature
 from dragoman.sampling.global_features import GlobalFunctions, document_parts
 from dragoman.sampling.phrase.chains import run_chains
 from dragoman.sampling.schedule import Annealing
-from dragoman.search.phrase.batch import Found, PhraseBatch
+from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome
 from dragoman.search.phrase.greedy import gloss
 from dragoman.search.phrase.translator import PhraseResult, PhraseTranslator
 from dragoman.search.translator import BATCH
@@ -27,7 +27,7 @@ def anneal(
     reordering_limit: int,
     seed: int = 1,
     starts: Ragged[np.int32] | None = None,
-    lattices: Found | None = None,
+    lattices: PhraseOutcome | None = None,
     functions: GlobalFunctions | None = None,
     documents: NDArray[np.int64] | None = None,
     first_number: int = 0,

@@ -20,7 +20,7 @@ from dragoman.sampling.schedule import (
     columns_of,
     starts_or_none,
 )
-from dragoman.search.phrase.batch import Found, PhraseBatch, check_scores
+from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, check_scores
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -57,7 +57,7 @@ def run_chains(
     per_pass: bool = False,
     trace: bool = False,
     starts: Ragged[np.int32] | None = None,
-    lattices: Found | None = None,
+    lattices: PhraseOutcome | None = None,
     proposal: PhraseBatch | None = None,
     functions: GlobalFunctions | None = None,
     documents: NDArray[np.int64] | None = None,
@@ -136,7 +136,7 @@ def _check_schedule(schedule: Schedule, per_pass: bool, temperature: float, burn
     check_temperatures(temperature, burn_in)
 
 
-def _lattices(found: Found) -> kernels.Lattices:
+def _lattices(found: PhraseOutcome) -> kernels.Lattices:
     return kernels.Lattices(
         options=found.arrays["edge_options"],
         scores=found.arrays["edge_scores"],

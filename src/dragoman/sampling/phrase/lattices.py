@@ -17,7 +17,7 @@ from dragoman.forest.inside_outside import edge_posteriors
 from dragoman.forest.kbest import kbest
 from dragoman.sampling.forest import BestDerivations, Forest, weighted_features
 from dragoman.search.limits import SearchLimits
-from dragoman.search.phrase.batch import Found, PhraseBatch
+from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome
 from dragoman.search.phrase.lattice import Edges, hypergraph
 from dragoman.search.phrase.translator import PhraseTranslator
 
@@ -40,7 +40,7 @@ class Lattice(Forest):
         self.batch, self.edges = batch, edges
 
     @classmethod
-    def of(cls, batch: PhraseBatch, found: Found, temperature: float = 1.0) -> Lattice:
+    def of(cls, batch: PhraseBatch, found: PhraseOutcome, temperature: float = 1.0) -> Lattice:
         """Return the lattice of a batch of one sentence, after a search with `lattice`."""
         edges = Edges.of(batch, found, 0)
         graph = hypergraph(batch, found, 0, edges, features=False)
@@ -120,7 +120,7 @@ def translation_log_scores(
     return sums
 
 
-def _log_partitions(found: Found, temperature: float) -> NDArray[np.float64]:
+def _log_partitions(found: PhraseOutcome, temperature: float) -> NDArray[np.float64]:
     """Log Z of each lattice that a search kept; the lattices are put together so that one pass does for all."""
     arrays = found.arrays
     nodes, edges = arrays["node_offsets"], arrays["edge_offsets"]

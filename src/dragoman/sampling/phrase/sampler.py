@@ -24,7 +24,7 @@ from dragoman.sampling.phrase.lattices import Lattice, segmentation_components, 
 from dragoman.sampling.sampler import Request, Sampled, Sampler
 from dragoman.sampling.schedule import Sampling, cooling
 from dragoman.search.limits import SearchLimits
-from dragoman.search.phrase.batch import Found, PhraseBatch
+from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome
 from dragoman.search.phrase.greedy import gloss
 from dragoman.search.phrase.lattice import derivation_features
 from dragoman.search.phrase.translator import PhraseTranslator
@@ -114,13 +114,13 @@ class PhraseSampler(Sampler):
             runtime=runtime,
         )
 
-    def _searched(self, batch: PhraseBatch, runtime: Runtime) -> Found | None:
+    def _searched(self, batch: PhraseBatch, runtime: Runtime) -> PhraseOutcome | None:
         if not self.options.jump_every and self.options.initial != "beam":
             return None
         limit = self._phrases.reordering_limit
         return batch.search(self.translator.limits, limit, lattice=bool(self.options.jump_every), runtime=runtime)
 
-    def _starts(self, batch: PhraseBatch, found: Found | None, runtime: Runtime) -> Ragged[np.int32] | None:
+    def _starts(self, batch: PhraseBatch, found: PhraseOutcome | None, runtime: Runtime) -> Ragged[np.int32] | None:
         if self.options.initial == "random":
             return None
         glosses = gloss(batch, runtime=runtime)

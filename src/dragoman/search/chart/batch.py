@@ -59,7 +59,7 @@ FIRST, GLUE, GOAL, NOTHING = -1, -2, -3, -4
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class ChartOutcome:
     """Search results: the outcome of each sentence (0 found, 1 no derivation, 2 too large), and derivations."""
 
     outcomes: NDArray[np.uint8]
@@ -159,7 +159,7 @@ class ChartBatch:
         targets: Ragged[np.int32] | None = None,
         forests: bool = False,
         runtime: Runtime = Runtime(),
-    ) -> Found:
+    ) -> ChartOutcome:
         """Search every sentence. `targets` allows only these translations; the search then misses no derivation."""
         found = kernels.search_charts(
             self.arrays,
@@ -167,7 +167,7 @@ class ChartBatch:
             limits=kernel_limits(limits, POP_LIMIT, forced=targets is not None, keep_all=forests),
             threads=runtime.threads,
         )
-        return Found(
+        return ChartOutcome(
             outcomes=found["outcomes"],
             scores=found["best_scores"],
             pops=found["pops"],

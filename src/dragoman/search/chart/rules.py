@@ -20,7 +20,7 @@ from dragoman.model.grammar import Grammar
 from dragoman.model.parts import GRAMMAR_PENALTY
 from dragoman.search.batch import UNKNOWN_WORD, unknown_words
 from dragoman.search.chart.holes import reordered_holes
-from dragoman.search.markup import Given
+from dragoman.search.markup import FixedTranslation
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +194,7 @@ class RuleCollector:
         self._columns = {name: i for i, name in enumerate(model.dense_features)}
 
     def collect(
-        self, source: Corpus, given: Sequence[Sequence[Given]] = (), *, runtime: Runtime = Runtime()
+        self, source: Corpus, given: Sequence[Sequence[FixedTranslation]] = (), *, runtime: Runtime = Runtime()
     ) -> ChartRules:
         """Collect the rules for tokenised sentences; `source` has a vocabulary of its own."""
         tokens = source.vocab.map_to(self._model.source_vocab)[source.sentences.values]
@@ -294,10 +294,10 @@ class _Part:
 
 
 def _fixed_spans(
-    source: Corpus, given: Sequence[Sequence[Given]]
-) -> tuple[dict[tuple[int, int, int], list[Given]], NDArray[np.uint8]]:
+    source: Corpus, given: Sequence[Sequence[FixedTranslation]]
+) -> tuple[dict[tuple[int, int, int], list[FixedTranslation]], NDArray[np.uint8]]:
     """The given translations by sentence and span, and for each running word whether it is in such a span."""
-    spans: dict[tuple[int, int, int], list[Given]] = {}
+    spans: dict[tuple[int, int, int], list[FixedTranslation]] = {}
     fixed = np.zeros(len(source.sentences.values), np.uint8)
     for sentence, row in enumerate(given):
         for one in row:

@@ -20,12 +20,12 @@ from dragoman.features import Feature
 from dragoman.forest.kbest import nbest
 from dragoman.model.bundle import Model
 from dragoman.search.batch import BatchResult, refuse_too_large, trees_of
-from dragoman.search.chart.batch import ChartBatch, Found, Graphs, check_scores
+from dragoman.search.chart.batch import ChartBatch, ChartOutcome, Graphs, check_scores
 from dragoman.search.chart.derivation import describe
 from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
 from dragoman.search.chart.rules import RuleCollector
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
-from dragoman.search.markup import Given, parse_markup
+from dragoman.search.markup import FixedTranslation, parse_markup
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 
@@ -73,7 +73,7 @@ class ChartTranslator(Translator):
 
     def batch(self, lines: Sequence[str]) -> ChartBatch:
         """Collect and score the rules for some tokenised sentences, which may have markup if that is on."""
-        given: list[list[Given]] = []
+        given: list[list[FixedTranslation]] = []
         trees = trees_of(self.model, lines)
         if self.markup:
             parsed = [parse_markup(line) for line in lines]
@@ -107,7 +107,7 @@ class ChartTranslator(Translator):
         return ChartResult(batch, found, runtime=self.runtime)
 
 
-class ChartResult(BatchResult[ChartBatch, Found]):
+class ChartResult(BatchResult[ChartBatch, ChartOutcome]):
     """A batch of sentences after the search; `global_values` are of features that a search cannot see."""
 
     def translations(self, *, features: bool = False) -> list[Translation]:

@@ -39,7 +39,7 @@ POP_LIMIT = 400
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class PhraseOutcome:
     """Search results: the outcome of each sentence (0 found, 1 no derivation, 2 too large), and derivations."""
 
     outcomes: NDArray[np.uint8]
@@ -160,7 +160,7 @@ class PhraseBatch:
         targets: Ragged[np.int32] | None = None,
         lattice: bool = False,
         runtime: Runtime = Runtime(),
-    ) -> Found:
+    ) -> PhraseOutcome:
         """Search every sentence.
 
         `targets` allows only these translations, in words of `options.vocab`; the search then misses no derivation.
@@ -173,7 +173,7 @@ class PhraseBatch:
             threads=runtime.threads,
         )
         derivations = Ragged(found.pop("derivations"), found.pop("derivation_offsets"))
-        return Found(found.pop("outcomes"), found.pop("scores"), found.pop("expansions"), derivations, found)
+        return PhraseOutcome(found.pop("outcomes"), found.pop("scores"), found.pop("expansions"), derivations, found)
 
     def _boundary_scores(self) -> NDArray[np.float64]:
         if self.boundary_feature is None:

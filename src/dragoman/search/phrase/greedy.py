@@ -17,14 +17,14 @@ from dragoman import kernels
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.search.limits import HillClimbing, SearchLimits
-from dragoman.search.phrase.batch import Found, PhraseBatch
+from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome
 
 #: The numbers by which the kernel knows the operators.
 OPERATORS = {"retranslate": 1, "merge_split": 2, "reorder": 4, "move": 8}
 
 
 @dataclass(frozen=True, eq=False)
-class Climbed(Found):
+class HillClimbingOutcome(PhraseOutcome):
     """Results of hill-climbing, with the score of each start and the number of changes; `expansions` are neighbours."""
 
     start_scores: NDArray[np.float64]
@@ -38,7 +38,7 @@ def greedy_search(
     *,
     reordering_limit: int,
     runtime: Runtime = Runtime(),
-) -> Climbed:
+) -> HillClimbingOutcome:
     """Climb from where the options say; `limits` are the beam's.
 
     A sentence that is too large for the beam starts from its gloss.
@@ -56,7 +56,7 @@ def hill_climb(
     *,
     reordering_limit: int,
     runtime: Runtime = Runtime(),
-) -> Climbed:
+) -> HillClimbingOutcome:
     """Climb from one derivation of each sentence (options in target order), or from the gloss where that is empty.
 
     Each step goes to the best of all neighbours: about `20 n` of them for retranslating and `800 n` for merging and
@@ -75,7 +75,7 @@ def hill_climb(
         reordering_limit,
         runtime.threads,
     )
-    return Climbed(outcomes, scores, looked_at, Ragged(derivations, offsets), {}, start_scores, steps)
+    return HillClimbingOutcome(outcomes, scores, looked_at, Ragged(derivations, offsets), {}, start_scores, steps)
 
 
 def gloss(batch: PhraseBatch, *, runtime: Runtime = Runtime()) -> Ragged[np.int32]:

@@ -12,7 +12,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.model.parts import phrase_features, reordering_features
-from dragoman.search.phrase.batch import Found, PhraseBatch, boundary_names
+from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, boundary_names
 from dragoman.search.translation import pair_feature
 
 
@@ -26,7 +26,7 @@ class Edges:
     lm_states: NDArray[np.int32]
 
     @classmethod
-    def of(cls, batch: PhraseBatch, found: Found, sentence: int) -> Edges:
+    def of(cls, batch: PhraseBatch, found: PhraseOutcome, sentence: int) -> Edges:
         """Return the edges that a search with `lattice` kept."""
         arrays = found.arrays
         nodes = _part(arrays["node_offsets"], sentence)
@@ -85,7 +85,9 @@ def _part(offsets: NDArray[np.int64], sentence: int) -> slice:
     return slice(int(offsets[sentence]), int(offsets[sentence + 1]))
 
 
-def hypergraph(batch: PhraseBatch, found: Found, sentence: int, edges: Edges, *, features: bool = True) -> Hypergraph:
+def hypergraph(
+    batch: PhraseBatch, found: PhraseOutcome, sentence: int, edges: Edges, *, features: bool = True
+) -> Hypergraph:
     """Return the lattice of one sentence, given its edges; without a derivation, it is a root and nothing else."""
     nodes = _part(found.arrays["node_offsets"], sentence)
     # Each lattice has one more bound than nodes; sentences without a derivation have neither.

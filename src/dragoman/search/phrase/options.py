@@ -18,7 +18,7 @@ from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
 from dragoman.model.phrase_table import PhraseTable, log_scores
 from dragoman.search.batch import UNKNOWN_WORD, unknown_words
-from dragoman.search.markup import Given
+from dragoman.search.markup import FixedTranslation
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,9 @@ class PhraseOptions:
         )
 
 
-def with_given(options: PhraseOptions, given: Sequence[Sequence[Given]], columns: Mapping[str, int]) -> PhraseOptions:
+def apply_markup(
+    options: PhraseOptions, given: Sequence[Sequence[FixedTranslation]], columns: Mapping[str, int]
+) -> PhraseOptions:
     """Let given translations take the place of all options that touch their spans.
 
     They score like phrase pairs whose p(e|f) in every table is the given probability and whose other scores are 1.
@@ -182,7 +184,7 @@ class OptionCollector:
         self._columns = dict(zip(model.dense_features, itertools.count(), strict=False))
 
     def collect(
-        self, source: Corpus, weights: Mapping[str, float], given: Sequence[Sequence[Given]] = ()
+        self, source: Corpus, weights: Mapping[str, float], given: Sequence[Sequence[FixedTranslation]] = ()
     ) -> PhraseOptions:
         """Collect the options of tokenised sentences; `source` has a vocabulary of its own.
 
@@ -223,7 +225,7 @@ class OptionCollector:
             source_ids=tokens,
             tables=tuple(self._tables),
         )
-        return with_given(options, given, self._columns)
+        return apply_markup(options, given, self._columns)
 
     def _find(
         self, tokens: NDArray[np.int32], lines: NDArray[np.int64], shares: Mapping[str, NDArray[np.float64]]

@@ -22,8 +22,8 @@ from dragoman.forest.kbest import nbest
 from dragoman.model.bundle import Model
 from dragoman.search.batch import BatchResult, refuse_too_large, trees_of
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
-from dragoman.search.markup import Given, parse_markup
-from dragoman.search.phrase.batch import Found, PhraseBatch, check_scores
+from dragoman.search.markup import FixedTranslation, parse_markup
+from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, check_scores
 from dragoman.search.phrase.greedy import greedy_search
 from dragoman.search.phrase.lattice import Edges, derivation_features, features_with_pairs, hypergraph
 from dragoman.search.phrase.options import OptionCollector, PhraseOptions
@@ -75,7 +75,7 @@ class PhraseTranslator(Translator):
 
     def batch(self, lines: Sequence[str]) -> PhraseBatch:
         """Collect and score the options of some tokenised sentences, which may have markup if that is on."""
-        given: list[list[Given]] = []
+        given: list[list[FixedTranslation]] = []
         trees = trees_of(self.model, lines)
         if self.markup:
             parsed = [parse_markup(line) for line in lines]
@@ -99,7 +99,7 @@ class PhraseTranslator(Translator):
             refuse_too_large(found, part, self.limits.max_size, "hypotheses and arcs")
         return PhraseResult(batch, found, runtime=self.runtime)
 
-    def _search(self, batch: PhraseBatch, *, targets: Ragged[np.int32] | None = None, lattice: bool) -> Found:
+    def _search(self, batch: PhraseBatch, *, targets: Ragged[np.int32] | None = None, lattice: bool) -> PhraseOutcome:
         if self.climbing is None:
             return batch.search(
                 self.limits, self.reordering_limit, targets=targets, lattice=lattice, runtime=self.runtime
@@ -111,7 +111,7 @@ class PhraseTranslator(Translator):
         )
 
 
-class PhraseResult(BatchResult[PhraseBatch, Found]):
+class PhraseResult(BatchResult[PhraseBatch, PhraseOutcome]):
     """A batch of sentences after the search; `global_values` are of features that a search cannot see."""
 
     def translations(self, *, features: bool = False) -> list[Translation]:
