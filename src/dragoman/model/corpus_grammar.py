@@ -1,4 +1,4 @@
-"""A grammar on demand: an aligned corpus from which the rules of given sentences are taken (Lopez 2007)."""
+"""A grammar on demand: rules are extracted from a word-aligned corpus for given sentences (Lopez 2007)."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ class CorpusGrammar:
 
     @property
     def summary(self) -> str:
-        """A few words for people."""
+        """A short description for people."""
         return f"rules on demand from {len(self.text.source):,} sentence pairs"
 
     def for_sentences(
         self, sentences: Ragged[np.int32], *, span_limit: int | None = None, runtime: Runtime = Runtime()
     ) -> Grammar:
-        """Take the rules whose source side fits on at most `span_limit` words of some sentences from the corpus.
+        """Extract the rules whose source side matches at most `span_limit` words of some sentences.
 
         By default that is the longest span of an initial phrase.
         """
@@ -98,7 +98,7 @@ class CorpusGrammar:
         return self._indexed(instances, self.target_counts, runtime)
 
     def whole(self, *, runtime: Runtime = Runtime()) -> Grammar:
-        """Extract all rules of the corpus, from all places: the table that it stands for."""
+        """Extract all rules of the corpus, from all occurrences: the rule table that it stands for."""
         with runtime.stage("extracting rules") as share:
             text = self.text.pairs_for_kernels()
             instances = RuleInstances(*kernels.extract_rules(text, self.options.limits, runtime.threads, share))

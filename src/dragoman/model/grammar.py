@@ -115,7 +115,7 @@ class Grammar:
 
     @property
     def summary(self) -> str:
-        """A few words for people."""
+        """A short description for people."""
         return f"{len(self):,} rules"
 
     def for_sentences(
@@ -185,7 +185,7 @@ class Grammar:
         return range(int(self.first_rule[node]), int(self.first_rule[node + 1]))
 
     def arrays(self) -> Arrays:
-        """Return the arrays that make up the grammar, by name, for storing."""
+        """Return its arrays by name, for storing."""
         arrays: Arrays = {
             "first_child": self.first_child,
             "symbols": self.symbols,
@@ -287,7 +287,7 @@ class Grammar:
 def rules_for(
     grammars: Sequence[Grammar], corpus: Corpus, span_limit: int, *, runtime: Runtime = Runtime()
 ) -> list[NDArray[np.int64]]:
-    """The rules of each grammar whose source side fits on a span of a text, their holes filled by rules of all."""
+    """Select the rules of each grammar that match a span of a text, if rules of all grammars fill their holes."""
     used = [np.zeros(len(grammar.symbols), bool) for grammar in grammars]
     tries = [grammar.trie for grammar in grammars]
     lines = corpus.sentences.offsets
@@ -311,7 +311,7 @@ def rules_for(
 
 
 def _refuse_sides(pairs: PhrasePairs) -> None:
-    """Refuse rules that no chart can use; files are refused with their line by what reads them."""
+    """Refuse rules that no chart can use; readers of files refuse them with their line."""
     count = []
     for name, sides in (("source", pairs.sources), ("target", pairs.targets)):
         if sides.lengths.max(initial=0) > LONGEST_SIDE:

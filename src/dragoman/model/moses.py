@@ -99,13 +99,13 @@ def _settings(ini: MosesIni) -> Settings:
 
 
 def _with_reordering(model: Model, name: str) -> PhrasePairs:
-    """The pairs of all tables that have this reordering model, each pair once: from the first table that has it."""
+    """Return the pairs of all tables with this reordering model; each pair comes from the first table that has it."""
     tables = [table for table in model.tables.values() if name in table.log_reordering]
     columns = [table.to_pairs(model.source_vocab, model.target_vocab) for table in tables]
     if len(columns) == 1:
         return columns[0]
-    sources, source_ids = _numbered_together([pairs.sources for pairs in columns], [p.source_ids for p in columns])
-    targets, target_ids = _numbered_together([pairs.targets for pairs in columns], [p.target_ids for p in columns])
+    sources, source_ids = _merge_phrases([pairs.sources for pairs in columns], [p.source_ids for p in columns])
+    targets, target_ids = _merge_phrases([pairs.targets for pairs in columns], [p.target_ids for p in columns])
     first = np.sort(np.unique(source_ids.astype(np.int64) << 32 | target_ids, return_index=True)[1])
     rows = first[np.argsort(source_ids[first], kind="stable")]
     return PhrasePairs(
@@ -121,10 +121,10 @@ def _with_reordering(model: Model, name: str) -> PhrasePairs:
     )
 
 
-def _numbered_together(
+def _merge_phrases(
     phrases: Sequence[Ragged[np.int32]], ids: Sequence[NDArray[np.int32]]
 ) -> tuple[Ragged[np.int32], NDArray[np.int32]]:
-    """Make one list of several lists of phrases, each phrase once, and renumber what refers to them."""
+    """Merge lists of phrases, each phrase once, and renumber the ids that refer to them."""
     every = Ragged.concatenate(phrases)
     numbers, words, offsets = kernels.intern_sequences(every.values, every.offsets)
     starts = np.cumsum([0, *map(len, phrases)])

@@ -51,7 +51,7 @@ class RuleExtraction(Options):
 
     @property
     def limits(self) -> NDArray[np.int32]:
-        """All of them as numbers, for kernels."""
+        """The limits as kernels take them."""
         return np.array([int(getattr(self, field.name)) for field in fields(RuleExtraction)], np.int32)
 
 
@@ -208,7 +208,7 @@ def count_instances(
     *,
     runtime: Runtime = Runtime(),
 ) -> CountedRules:
-    """Bring the instances of each rule together, and choose its links."""
+    """Group the instances of each rule, and choose its links."""
     if len(instances) >= 1 << 31:
         raise DataError(f"{len(instances)} rule instances", expected="fewer than 2**31: use shorter spans or less text")
     with runtime.stage("numbering source sides") as share:
@@ -248,7 +248,7 @@ def score_counted(
     *,
     runtime: Runtime = Runtime(),
 ) -> tuple[PhrasePairs, NDArray[np.int64]]:
-    """Score counted rules, given what each target side counts, and put them in order.
+    """Score counted rules, given the counts of target sides, and sort them.
 
     Returns also the rows in `counted` that they come from.
     """
@@ -285,7 +285,7 @@ def score_counted(
 def number_sides(
     text: AlignedText, instances: RuleInstances, target: bool, share: ShareDone, *, runtime: Runtime = Runtime()
 ) -> tuple[NDArray[np.int32], Ragged[np.int32]]:
-    """Number the distinct sides: the id of each instance, and the sides."""
+    """Number the distinct sides: return the id of each instance, and the sides."""
     ids, symbols, offsets = kernels.number_rule_sides(
         text.for_kernels(), instances.for_kernels(), target, runtime.threads, share
     )
@@ -302,7 +302,7 @@ def sums(ids: NDArray[np.integer], counts: NDArray[np.uint64], size: int) -> NDA
 def _frequencies(
     joint: NDArray[np.uint64], target: NDArray[np.uint64], source: NDArray[np.uint64]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The columns of counts, and those of scores with the relative frequencies filled in."""
+    """Return the columns of counts, and those of scores with relative frequencies."""
     counts = np.empty((len(joint), 3), np.float32)
     scores = np.empty((len(joint), len(PHRASE_SCORES)), np.float32)
     for column, total in enumerate((target, source)):

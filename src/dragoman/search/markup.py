@@ -1,4 +1,4 @@
-"""Translations given in the input: `<x translation="the dog">der hund</x> bellt` fixes what a span becomes.
+"""Translations given in the input: `<x translation="the dog">der hund</x> bellt` fixes the translation of a span.
 
 As in Moses, several translations are separated by `||`, and `prob` may give each a probability. Other tags are refused;
 `&lt;` and `&amp;` stand for the characters. Raw text is prepared around the tags, and given translations
@@ -82,7 +82,7 @@ def prepare_markup(line: str, text: TextPreparation) -> str:
 
 
 def without_markup(line: str, text: TextPreparation) -> str:
-    """A marked-up sentence as it was written, and behind it the words of the given translations, in their case."""
+    """Return the words of a marked-up sentence, followed by those of the fixed translations, in their case."""
     words, given = parse_markup(line)
     cased = replace(text, lowercase=False)
     return " ".join([words, *cased.target(translation.target for translation in given)])

@@ -58,7 +58,7 @@ def _length(window: Sequence[str]) -> int:
 
 
 def join_pieces(parts: Sequence[Translation]) -> Translation:
-    """Make one translation of those of a sentence's pieces; scores and features are sums."""
+    """Join the translations of the pieces of a sentence; scores and features are summed."""
     phrases: list[Phrase] = []
     trees: list[Subtree] = []
     features: defaultdict[str, float] = defaultdict(float)
@@ -81,7 +81,7 @@ def join_pieces(parts: Sequence[Translation]) -> Translation:
 
 
 def _root(parts: Sequence[Translation], trees: Sequence[Subtree], source: int, target: int) -> Subtree:
-    """Glue that joins the parts of all pieces."""
+    """Return the glue root that joins the parts of all pieces."""
     features: defaultdict[str, float] = defaultdict(float)
     for name, value in (row for part in parts if part.tree is not None for row in part.tree.features.items()):
         features[name] += value
@@ -89,7 +89,7 @@ def _root(parts: Sequence[Translation], trees: Sequence[Subtree], source: int, t
 
 
 def _moved_tree(tree: Subtree, source: int, target: int) -> Subtree:
-    """Move a tree and all that is in it; trees may be deeper than calls can be."""
+    """Move a tree and its subtrees; not recursive, because trees may be deeper than the call stack."""
     moved: dict[int, Subtree] = {}
     for _, rule in reversed([*tree.rules()]):
         children = tuple(moved.pop(id(child)) for child in rule.children)

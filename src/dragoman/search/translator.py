@@ -177,7 +177,7 @@ class Translator(ABC):
     def search_batch(
         self, part: Sequence[str], *, forests: bool = False, targets: Sequence[str] | None = None
     ) -> SearchResult:
-        """Search a batch of tokenised sentences, by dense and sparse features: global ones count for nothing.
+        """Search a batch of tokenised sentences, with dense and sparse features; global features are ignored.
 
         With `forests`, the result has n-best lists and hypergraphs. `targets` are the only translations that are
         allowed; the search then finds all their derivations.

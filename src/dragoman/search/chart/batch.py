@@ -1,4 +1,4 @@
-"""One batch of sentences on its way through a chart: rules and weights in, derivations and hypergraphs out."""
+"""A batch of sentences in a chart search: rules and weights in, derivations and hypergraphs out."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ChartOutcome:
 
 
 class ChartBatch:
-    """The rules of a batch of sentences, scored with weights; `trees` are those of the sentences, if they matter."""
+    """The rules of a batch of sentences, scored with weights; `trees` are the source trees, if a feature needs them."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class ChartBatch:
 
     @cached_property
     def arrays(self) -> kernels.ChartBatch:
-        """All that the kernels need to know of the batch."""
+        """The batch as kernels take it."""
         rules = self.rules
         rule_classes, classes = classes_of_rules(self.hole_rows, len(rules))
         spans = np.empty((0, 1))
@@ -139,14 +139,14 @@ class ChartBatch:
         )
 
     def estimates(self, *, runtime: Runtime = Runtime()) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-        """Each rule's own score and the language models' score of its words, begun anew behind every hole.
+        """Return the score of each rule plus the language models' score of its words, starting anew after every hole.
 
         And the rules of each source side, best first.
         """
         return kernels.chart_estimates(self.arrays, runtime.threads)
 
     def best_rules(self, limit: int, *, runtime: Runtime = Runtime()) -> NDArray[np.int32]:
-        """The rules whose estimate is among the best `limit` of their source side, ascending."""
+        """Return the rules whose estimate is among the best `limit` of their source side, ascending."""
         _, order = self.estimates(runtime=runtime)
         first = self.rules.first_rule
         rank = np.arange(len(order)) - np.repeat(first[:-1], np.diff(first))
@@ -160,7 +160,7 @@ class ChartBatch:
         forests: bool = False,
         runtime: Runtime = Runtime(),
     ) -> ChartOutcome:
-        """Search every sentence. `targets` allows only these translations; the search then misses no derivation."""
+        """Search every sentence; if `targets` are given, find all derivations of these translations and no others."""
         found = kernels.search_charts(
             self.arrays,
             targets=None if targets is None else targets.for_kernels(),
@@ -183,9 +183,9 @@ class ChartBatch:
 
 
 def check_scores(batch: ChartBatch, first_number: int | None = None) -> None:
-    """Refuse a batch whose scores are not finite, by the name of the feature that makes them so; O(rules and matches).
+    """Refuse a batch whose scores are not finite, and name the feature that is to blame; O(rules and matches).
 
-    `first_number` is how many sentences come before the batch, where that is known.
+    `first_number` is the number of sentences before the batch, if known.
     """
     # Logarithms of language models are of a usual size, or the model would not have been opened: weights say enough.
     check_weights(batch.weights, ["glue", *batch.model.language_models])

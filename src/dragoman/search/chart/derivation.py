@@ -1,4 +1,4 @@
-"""The best derivation of a sentence as a tree that people look at."""
+"""The best derivation of a sentence as a tree."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class _Layout:
 
 
 def _positions(match: list[int]) -> list[int]:
-    """The place in the sentence of each symbol of a source side."""
+    """Return the position in the sentence of each symbol of a source side."""
     _, begin, end, *holes = match
     ends = dict(zip(holes[::2], holes[1::2], strict=True))
     positions, at = [], begin

@@ -25,7 +25,7 @@ MOST_CLASSES = 256
 
 
 def by_class(holes: HoleRows, weights: Weights) -> NDArray[np.float64]:
-    """The weighted sums of a feature: a row for each match, a column for each class."""
+    """Return the weighted sums of a feature: a row for each match, a column for each class."""
     scores: NDArray[np.float64] = holes.rows.dot(weights).reshape(-1, holes.classes)[holes.kind_of_match]
     return scores
 

@@ -1,4 +1,4 @@
-"""The rules that fit on a batch of sentences, with their features, and where they fit."""
+"""The rules that match spans of a batch of sentences, with their features and matches."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ class RuleCollector:
         return _Part(counts, words, row, dense)
 
     def _alone(self, words: Ragged[np.int32], counts: NDArray[np.int64], unknown: float) -> _Part:
-        """Rules that no grammar has."""
+        """Return rules that no grammar has."""
         dense = self._dense(words)
         dense[:, self._columns["unknown_word"]] = unknown
         return _Part(counts, words, np.full(len(words), -1, np.int64), dense)
@@ -296,7 +296,7 @@ class _Part:
 def _fixed_spans(
     source: Corpus, given: Sequence[Sequence[FixedTranslation]]
 ) -> tuple[dict[tuple[int, int, int], list[FixedTranslation]], NDArray[np.uint8]]:
-    """The given translations by sentence and span, and for each running word whether it is in such a span."""
+    """Return the fixed translations by sentence and span, and for each running word whether such a span covers it."""
     spans: dict[tuple[int, int, int], list[FixedTranslation]] = {}
     fixed = np.zeros(len(source.sentences.values), np.uint8)
     for sentence, row in enumerate(given):

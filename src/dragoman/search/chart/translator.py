@@ -88,7 +88,7 @@ class ChartTranslator(Translator):
     def search_batch(
         self, part: Sequence[str], *, forests: bool = False, targets: Sequence[str] | None = None
     ) -> ChartResult:
-        """Search a batch of tokenised sentences, by dense and sparse features: global ones count for nothing."""
+        """Search a batch of tokenised sentences with dense and sparse features; global features are ignored."""
         batch = self.batch(part)
         check_scores(batch)
         wanted = None
@@ -108,7 +108,7 @@ class ChartTranslator(Translator):
 
 
 class ChartResult(BatchResult[ChartBatch, ChartOutcome]):
-    """A batch of sentences after the search; `global_values` are of features that a search cannot see."""
+    """Search results of a batch; `global_values` are values of global features, which a search cannot score."""
 
     def translations(self, *, features: bool = False) -> list[Translation]:
         """Describe the best derivation of each sentence."""
@@ -137,7 +137,7 @@ class ChartResult(BatchResult[ChartBatch, ChartOutcome]):
         )
 
     def hypergraph(self, i: int, *, features: bool = True) -> Hypergraph:
-        """Return all that the search kept of sentence i."""
+        """Return the hypergraph of sentence i."""
         return hypergraph(self.batch, SentenceGraph.of(self.batch, self._every, i), features=features)
 
     def edge_features(self, i: int, edges: NDArray[np.integer]) -> FeatureRows:

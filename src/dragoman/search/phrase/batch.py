@@ -1,4 +1,4 @@
-"""One batch of sentences on its way through a search: options and weights in, derivations and hypergraphs out."""
+"""A batch of sentences in a phrase-based search: options and weights in, derivations and hypergraphs out."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class PhraseOutcome:
 
 
 class PhraseBatch:
-    """The options of a batch of sentences, scored with weights; `trees` are those of the sentences, if they matter."""
+    """The options of a batch of sentences, scored with weights; `trees` are source trees, if a feature needs them."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class PhraseBatch:
         self._lm_words = lm_words(model, options.vocab, options.words.values, lm_ids)
 
     def _ends(self, feature: BoundaryFeature) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The left and right symbols of the options; refuse what a feature has no right to return: kernels trust it."""
+        """Return the left and right symbols of the options; refuse wrong ones, because kernels trust features."""
         left, right = feature(self.options)
         for side, symbols in (("left", left), ("right", right)):
             if symbols.dtype != np.int32 or symbols.shape != (len(self.options),):
@@ -108,7 +108,7 @@ class PhraseBatch:
 
     @cached_property
     def estimates(self) -> NDArray[np.float64]:
-        """Each option's local score and the language models' score of its words without context."""
+        """The local score of each option plus the language models' score of its words without context."""
         total = self.local.copy()
         rows = np.arange(len(total), dtype=np.int32)
         with np.errstate(over="ignore", invalid="ignore"):  # `check_scores` says what is not finite
@@ -118,12 +118,12 @@ class PhraseBatch:
 
     @cached_property
     def arrays(self) -> kernels.PhraseBatch:
-        """All that the kernels need to know of the batch."""
+        """The batch as kernels take it."""
         return self._arrays(np.arange(len(self._lm_names)))
 
     @cached_property
     def arrays_in_use(self) -> kernels.PhraseBatch:
-        """The same without language models that weigh nothing: their states would cost time for nothing."""
+        """The batch as kernels take it, without language models of weight 0, whose states would only cost time."""
         return self._arrays(np.flatnonzero(self._lm_weights))
 
     def _arrays(self, lms: NDArray[np.integer]) -> kernels.PhraseBatch:
@@ -163,7 +163,8 @@ class PhraseBatch:
     ) -> PhraseOutcome:
         """Search every sentence.
 
-        `targets` allows only these translations, in words of `options.vocab`; the search then misses no derivation.
+        `targets` are the only translations that are allowed, in words of `options.vocab`; the search then finds all
+        their derivations.
         """
         found = kernels.search_phrases(
             self.arrays,
@@ -182,12 +183,12 @@ class PhraseBatch:
         return self.weights.vector(boundary_names(self.boundary_feature)).reshape(size, size)
 
     def read(self, k: int, states: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Natural log-probability under language model k of each row (option) after its state; row -1 is </s>."""
+        """Return natural log-probabilities under language model k of rows (options) after their states; -1 is </s>."""
         words = kernels.Rows(values=self._lm_words[k], offsets=self.options.words.offsets)
         return kernels.lm_read_rows(self._automata[k], words, states, rows)
 
     def read_sentences(self, k: int, options: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Natural log-probability under language model k of whole sentences, given as rows of options, with </s>."""
+        """Return the natural log-probability under language model k of sentences, as rows of options, with </s>."""
         words = Ragged(self._lm_words[k], self.options.words.offsets).take(options)
         bounds = words.offsets[offsets]
         values = np.insert(words.values, bounds[1:], np.int32(EOS))
@@ -210,9 +211,9 @@ def _boundary_names(prefix: str, symbols: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def check_scores(batch: PhraseBatch, first_number: int | None = None) -> None:
-    """Refuse a batch whose scores are not finite, by the name of the feature that makes them so; O(options).
+    """Refuse a batch whose scores are not finite, and name the feature that is to blame; O(options).
 
-    `first_number` is how many sentences come before the batch, where that is known.
+    `first_number` is the number of sentences before the batch, if known.
     """
     check_weights(batch.weights, ["distortion"])
     arrays = batch.arrays
@@ -240,7 +241,7 @@ def _error(batch: PhraseBatch, option: int, first_number: int | None) -> DataErr
 
 
 def _features(batch: PhraseBatch, option: int) -> dict[str, float]:
-    """All that an option has."""
+    """Return all features of an option."""
     model, options = batch.model, batch.options
     found = dict(zip(model.dense_features, options.dense[option].tolist(), strict=True))
     for rows in batch.sparse:

@@ -39,7 +39,7 @@ def greedy_search(
     reordering_limit: int,
     runtime: Runtime = Runtime(),
 ) -> HillClimbingOutcome:
-    """Climb from where the options say; `limits` are the beam's.
+    """Climb from the start that `climbing` names; `limits` are those of the beam search.
 
     A sentence that is too large for the beam starts from its gloss.
     """
@@ -79,14 +79,14 @@ def hill_climb(
 
 
 def gloss(batch: PhraseBatch, *, runtime: Runtime = Runtime()) -> Ragged[np.int32]:
-    """The best monotone derivation of each sentence by what its options are worth alone: the start of a climb."""
+    """Return the best monotone derivation of each sentence by the scores of single options: the start of a climb."""
     return hill_climb(batch, None, HillClimbing(max_steps=0), reordering_limit=0, runtime=runtime).derivations
 
 
 def neighbours(
     batch: PhraseBatch, sentence: int, derivation: NDArray[np.int32], options: HillClimbing, *, reordering_limit: int
 ) -> tuple[Ragged[np.int32], NDArray[np.float64]]:
-    """All derivations that one step could lead to, and by how much they score more; some may come twice."""
+    """Return all derivations one step away, with their gains in score; some may occur twice."""
     found, offsets, differences = kernels.derivation_neighbours(
         batch.arrays, sentence, derivation, _operators(options), reordering_limit
     )
@@ -94,5 +94,5 @@ def neighbours(
 
 
 def _operators(options: HillClimbing) -> int:
-    """The operators to use, as the kernel knows them."""
+    """Return the operators to use, as the kernel numbers them."""
     return sum(number for name, number in OPERATORS.items() if getattr(options, name))

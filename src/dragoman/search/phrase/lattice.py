@@ -1,4 +1,4 @@
-"""From what a search kept to a Hypergraph, with the features of every edge."""
+"""Hypergraphs of phrase-based searches, with the features of every edge."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dragoman.search.translation import pair_feature
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """The edges of one sentence's lattice, with what their features depend on; options are numbered in the batch."""
+    """The edges of a sentence's lattice, with all that their features depend on; options are numbered in the batch."""
 
     tails: NDArray[np.int32]
     option: NDArray[np.int64]
@@ -129,7 +129,7 @@ def edge_features(
     moves: NDArray[np.bool_],
     lm_scores: NDArray[np.float64],
 ) -> FeatureRows:
-    """Features of edges: an option's own, and those that depend on what came before.
+    """Return features of edges: those of the option, and those that depend on the history.
 
     `option` is -1 on the edges into the start and into the goal; the latter have a tail (`moves`). `previous` is the
     option before, -1 at the sentence's start; `lm_scores` has a column for each language model.
@@ -167,7 +167,7 @@ def edge_features(
 
 
 def derivation_features(batch: PhraseBatch, derivations: Ragged[np.int32], sentences: NDArray[np.int64]) -> FeatureRows:
-    """Features of whole derivations, given as options (numbered within their sentence) in target order."""
+    """Return features of derivations, given as options (numbered within their sentence) in target order."""
     lengths = derivations.lengths
     first = np.repeat(batch.options.offsets[sentences], lengths)
     placed = derivations.values + first

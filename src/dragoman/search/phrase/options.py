@@ -87,7 +87,7 @@ class PhraseOptions:
 
     @cached_property
     def _linking_table(self) -> NDArray[np.int64]:
-        """The first table that knows the links of each option, or the number of tables."""
+        """The first table that has the links of each option, or the number of tables if none has."""
         number = np.full(len(self), len(self.tables))
         for i, table in reversed([*enumerate(self.tables)]):
             if table.alignments is not None:
@@ -118,7 +118,7 @@ class PhraseOptions:
 def apply_markup(
     options: PhraseOptions, given: Sequence[Sequence[FixedTranslation]], columns: Mapping[str, int]
 ) -> PhraseOptions:
-    """Let given translations take the place of all options that touch their spans.
+    """Replace all options that touch the span of a fixed translation by that translation.
 
     They score like phrase pairs whose p(e|f) in every table is the given probability and whose other scores are 1.
     """
@@ -188,7 +188,7 @@ class OptionCollector:
     ) -> PhraseOptions:
         """Collect the options of tokenised sentences; `source` has a vocabulary of its own.
 
-        The weights decide nothing but the shares of tables that are mixed.
+        Weights matter only for the interpolation of mixture tables.
         """
         sentences = source.sentences
         tokens = source.vocab.map_to(self._model.source_vocab)[sentences.values]
@@ -230,7 +230,7 @@ class OptionCollector:
     def _find(
         self, tokens: NDArray[np.int32], lines: NDArray[np.int64], shares: Mapping[str, NDArray[np.float64]]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Spans (position, length), rows in each table, and numbers of the targets, of all pairs in the tables."""
+        """Return spans (position, length), rows in each table, and target numbers of all pairs that fit."""
         spans, rows, targets = [], [], []
         for i, (name, table) in enumerate(self._model.tables.items()):
             phrases = table.sources
@@ -257,7 +257,7 @@ class OptionCollector:
     def _best_mixed(
         self, table: PhraseTable, phrase: NDArray[np.integer], shares: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The rows of the best pairs of phrases by the p(e|f) of a mixture, and how many each phrase has."""
+        """Return the rows of the best pairs of phrases by the p(e|f) of a mixture, and their number per phrase."""
         distinct, place = np.unique(phrase, return_inverse=True)
         first = table.first_pair[distinct]
         row, count = _runs(first, table.first_pair[distinct + 1] - first)
@@ -301,13 +301,13 @@ class OptionCollector:
 
 
 def _runs(first: NDArray[np.int64], count: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All numbers of runs that begin at `first`, one run after the other, and how many each has."""
+    """Return the numbers of runs that begin at `first`, one run after the other, and the length of each."""
     starts = np.cumsum(count) - count
     return np.arange(count.sum()) + np.repeat(first - starts, count), count
 
 
 def _mixed(table: PhraseTable, rows: NDArray[np.int64], shares: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The logarithms of some pairs' scores in a mixture, exactly as a collapsed table would have them."""
+    """Return the log scores of pairs in a mixture, exactly as a collapsed table would have them."""
     assert table.components is not None
     return log_scores(table.components.take(rows).mixed(shares).astype(np.float32))
 
@@ -325,7 +325,7 @@ def _merged(
 
 
 def exit_classes(options: PhraseOptions, right: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Number the options so that those of one class score alike as predecessors of whatever comes next."""
+    """Number the classes of options that score alike as predecessors of every other option."""
     sides = options.reordering[:, :, 3:]
     key = [options.end, right]
     if len(sides):

@@ -90,7 +90,7 @@ class PhraseTranslator(Translator):
     def search_batch(
         self, part: Sequence[str], *, forests: bool = False, targets: Sequence[str] | None = None
     ) -> PhraseResult:
-        """Search a batch of tokenised sentences, by dense and sparse features: global ones count for nothing."""
+        """Search a batch of tokenised sentences with dense and sparse features; global features are ignored."""
         batch = self.batch(part)
         check_scores(batch)
         wanted = None if targets is None else _encoded(batch, targets)
@@ -112,7 +112,7 @@ class PhraseTranslator(Translator):
 
 
 class PhraseResult(BatchResult[PhraseBatch, PhraseOutcome]):
-    """A batch of sentences after the search; `global_values` are of features that a search cannot see."""
+    """Search results of a batch; `global_values` are values of global features, which a search cannot score."""
 
     def translations(self, *, features: bool = False) -> list[Translation]:
         """Describe the best derivation of each sentence."""
@@ -145,7 +145,7 @@ class PhraseResult(BatchResult[PhraseBatch, PhraseOutcome]):
         return nbest(graphs, k, distinct=distinct, features=features, runtime=self._runtime)
 
     def hypergraph(self, i: int, *, features: bool = True) -> Hypergraph:
-        """Return all that the search kept of sentence i."""
+        """Return the hypergraph of sentence i."""
         edges = Edges.of(self.batch, self.found, i)
         return hypergraph(self.batch, self.found, i, edges, features=features)
 
