@@ -33,8 +33,7 @@ from dragoman.search.shards import ShardedTranslator, Work
 from dragoman.search.translator import Shard, Translator
 from dragoman.training.pipeline import train
 from dragoman.training.prepare import Preparation, prepare
-from dragoman.translation.outputs import Outputs
-from dragoman.translation.stream import ShardResults
+from dragoman.translation.stream import Outputs, ShardResults
 from dragoman.tuning.methods.mert import Mert
 from dragoman.tuning.problems.evidence import DecodeLists
 from dragoman.tuning.runs.job import Job

@@ -13,7 +13,7 @@ import numpy as np
 
 from dragoman.model.bundle import Model
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
-from dragoman.search.phrase.batch import Found
+from dragoman.search.phrase.batch import PhraseOutcome
 from dragoman.search.phrase.greedy import gloss, hill_climb
 from dragoman.search.phrase.translator import PhraseTranslator
 from timing import best_of
@@ -46,7 +46,7 @@ def main() -> None:
     print("| | ms a sentence | score | climb, ms | steps | neighbours | score then | improved |")
     print("|---|---|---|---|---|---|---|---|")
 
-    def row(name: str, start: Found, seconds: float, climbing: HillClimbing = EVERYTHING) -> None:
+    def row(name: str, start: PhraseOutcome, seconds: float, climbing: HillClimbing = EVERYTHING) -> None:
         taken, _, climbed = best_of(
             options.runs, lambda: hill_climb(batch, start.derivations, climbing, reordering_limit=limit)
         )

@@ -4,7 +4,7 @@
 
 The model is one with components, as `dragoman adapt --mixture pro-mix` makes it; texts are prepared for it. Prints the
 seconds of uniting and baking two random tables of growing size; of decoding with components and with the same mixture
-baked; and of one optimisation by pro-mix and by pro on the lists of that decoding.
+collapsed; and of one optimisation by pro-mix and by pro on the lists of that decoding.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dragoman.core.weights import Weights
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
 from dragoman.model.edit import bake
-from dragoman.model.mixture import baked, uniform_shares, unite_tables
+from dragoman.model.mixture import collapse_mixture, uniform_shares, unite_tables
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.search.translator import Translator
 from dragoman.tuning.methods.method import Tuner
@@ -77,7 +77,7 @@ def random_table(seed: int, pairs: int) -> PhrasePairs:
 
 def indexed_mixture(tables: dict[str, PhrasePairs]) -> PhraseTable:
     union = unite_tables(tables)
-    return PhraseTable.from_pairs(baked(union, uniform_shares(union)))
+    return PhraseTable.from_pairs(collapse_mixture(union, uniform_shares(union)))
 
 
 def decoding(arguments: argparse.Namespace) -> None:

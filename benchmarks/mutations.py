@@ -42,7 +42,7 @@ from dragoman.model.bundle import Model
 from dragoman.model.edit import with_grammar
 from dragoman.model.parts import PARTS
 from dragoman.search.limits import SearchLimits
-from dragoman.text.casing import Casing
+from dragoman.text.preparation import Casing
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from oracles.damage import change_array, change_text, changed_array, changed_line, use
@@ -157,7 +157,7 @@ class Target:
             built = (Vocab if place.endswith("vocab") else Casing).from_arrays(self._changed(there.arrays(), name, rng))
             return replace(model, **{place: built})
         old = there[part]
-        new = type(old).restored({"name": part, **old.about()}, self._changed(old.arrays(), name, rng))
+        new = type(old).rebuild({"name": part, **old.about()}, self._changed(old.arrays(), name, rng))
         return replace(model, **{place: {**there, part: new}})
 
     def _changed(self, arrays: dict, name: str, rng: random.Random) -> dict:

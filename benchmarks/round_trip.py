@@ -12,11 +12,8 @@ from pathlib import Path
 
 from dragoman.core.files import read_lines
 from dragoman.corpora import CORPORA
-from dragoman.text.casing import Casing
-from dragoman.text.detokenise import MARKS
-from dragoman.text.normalise import normalise_punctuation
-from dragoman.text.preparation import TextPreparation
-from dragoman.text.tokenise import Tokeniser, detokenise_lines, tokenise_lines
+from dragoman.text.preparation import Casing, TextPreparation
+from dragoman.text.tokenise import MARKS, Tokeniser, detokenise_lines, normalise_punctuation, tokenise_lines
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from dragoman.features import FEATURES
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.bundle import Model
 from dragoman.model.edit import with_grammar
-from dragoman.text.casing import Casing
+from dragoman.text.preparation import Casing
 from dragoman.training.pipeline import TrainRecipe, train
 from dragoman.training.prepare import PreparedText
 from dragoman.training.rules.model import RuleModel
@@ -251,7 +251,7 @@ def change(folder, name, at, value):
         ("tables/tm/alignments", 0, 65535, "'alignments' links words that are not there; expected a phrase table"),
         ("vocab/target/blob", 15, 10, "'blob' holds white space; expected words"),
         ("vocab/target/blob", 15, 255, "'blob' is not UTF-8; expected words"),
-        ("casing/forms", 0, 255, "'forms' is not UTF-8; expected how words are written"),
+        ("casing/forms", 0, 255, "'forms' is not UTF-8; expected the case of words"),
         ("grammars/table/symbols", 2, 10**6, "'symbols' holds 1000000; expected numbers from -1 to "),
         ("grammars/table/first_child", 2, 1, "'first_child' falls from "),
         ("grammars/table/targets", 0, -2, "'targets' has other nonterminals than its source side; expected the same"),

@@ -254,5 +254,5 @@ def test_phrases_of_another_model_become_a_grammar(dragoman, folder, model, tmp_
     again = dragoman("model", "add-grammar", tmp_path / "m", "--name", "toy", "--from", model, "--out", tmp_path / "n")
     assert (again.code, again.error) == (2, "the model has a grammar toy already; expected another name")
     other = dragoman("model", "add-grammar", model, "--name", "t", "--from", folder / "model", "--out", tmp_path / "n")
-    assert other.error == "the model is phrase-based; expected a hierarchical one, which takes further grammars"
+    assert other.error == "the model is phrase-based; expected a hierarchical one, to which grammars can be added"
     assert not (tmp_path / "n").exists()

@@ -11,9 +11,9 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
-from dragoman.model.features import initial_chart_weights
 from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
+from dragoman.model.parts import initial_chart_weights
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 
 #: Source side, target side, links between symbols, p(e|f).

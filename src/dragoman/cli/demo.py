@@ -28,8 +28,8 @@ from dragoman.evaluation.reports.experiment_report import ExperimentReport
 from dragoman.evaluation.statistics.comparison import RuleCandidate, RuleComparison, RuleResult, TextSet
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
-from dragoman.model.features import initial_chart_weights
 from dragoman.model.grammar import Grammar
+from dragoman.model.parts import initial_chart_weights
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator

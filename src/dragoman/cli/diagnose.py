@@ -30,7 +30,6 @@ from dragoman.core.files import open_output, output_folder, read_lines
 from dragoman.core.runtime import Runtime
 from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.formats.penn_trees import with_trees
-from dragoman.model.source_trees import trees_for
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose as diagnoses
 from dragoman.sampling.diagnostics.results import SentenceDiagnostics, Summary, summarise
 from dragoman.sampling.schedule import Schedule
@@ -77,7 +76,7 @@ def register(app: typer.Typer) -> None:
         refuse_existing(out, force)
         runtime = runtime_of(threads)
         translator = load_translator(model, weights, limits, space, runtime=runtime)
-        parses = trees_for(translator.model, trees, runtime=runtime)
+        parses = translator.model.open_trees(trees, runtime=runtime)
         preparation = translator.model.preparation(prepared=prepared)
         text = preparation.source(read_lines(source), runtime=runtime)
         lines = _chosen(text if parses is None else with_trees(text, parses), limit_words, sentences, source, runtime)

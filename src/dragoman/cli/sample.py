@@ -29,13 +29,11 @@ from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
 from dragoman.core.runtime import Runtime
 from dragoman.formats.samples_jsonl import format_samples
-from dragoman.model.source_trees import trees_for
 from dragoman.sampling.draw import Draw
 from dragoman.sampling.sampler import SampleBatch
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.translation.outputs import Outputs
-from dragoman.translation.stream import Stream
+from dragoman.translation.stream import Outputs, Stream
 
 
 def register(app: typer.Typer) -> None:
@@ -94,7 +92,7 @@ def register(app: typer.Typer) -> None:
             proposal_weights=proposal,
             more_features=tuple(name for name in named if name not in loaded.global_features),
         )
-        parses = trees_for(loaded, trees, runtime=runtime)
+        parses = loaded.open_trees(trees, runtime=runtime)
         lines, labels = read_source(source, documents)
         report = _Report()
         with (

@@ -35,13 +35,13 @@ from dragoman.core.runtime import Runtime
 from dragoman.decision import RULES
 from dragoman.decision.settings import Decision
 from dragoman.model.bundle import Model
-from dragoman.model.source_trees import trees_for
 from dragoman.sampling.draw import Draw
 from dragoman.sampling.schedule import Annealing, Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.text.preparation import TextPreparation
-from dragoman.translation.outputs import Outputs, SentenceResult
-from dragoman.translation.stream import Stream
+from dragoman.translation.stream import Outputs, SentenceResult, Stream
+
+_RULES = ", ".join(RULES.names())
 
 
 def register(app: typer.Typer) -> None:
@@ -113,7 +113,7 @@ def register(app: typer.Typer) -> None:
         show: Annotated[bool, typer.Option("--show", help="Print derivations below translations.")] = False,
         decision: Annotated[
             str | None,
-            typer.Option(help=f"A decision rule ({', '.join(RULES.names())}), or a file of `tune-decision`."),
+            typer.Option(help=f"A decision rule ({_RULES}), or a file of `tune-decision`."),
         ] = None,
         decision_option: DecisionOptions = None,
         evidence: EvidenceChoice = None,
@@ -135,23 +135,23 @@ def register(app: typer.Typer) -> None:
         """
         rule = None if decision is None else Decision.of(decision, decision_option or [], evidence, nbest_size)
         wanted = Wanted(details, links, nbest, nbest_out, nbest_format, distinct, hypergraphs, picture)
+        anything, forests, outputs = wanted.anything, wanted.forests, wanted.outputs
         for_rules = bool(decision_option or evidence or nbest_size or sampling_option)
-        _refuse_for_rules(rule, for_rules, bool(force or climb or anneal or show or wanted.anything))
-        _refuse_for_annealing(anneal, bool(annealing_option), bool(force or climb or wanted.forests))
+        _refuse_for_rules(rule, for_rules, bool(force or climb or anneal or show or anything))
+        _refuse_for_annealing(anneal, bool(annealing_option), bool(force or climb or forests))
         if documents is not None and not (anneal or (rule is not None and rule.evidence == "samples")):
             raise UsageError("--documents goes with --anneal, or with --decision and --evidence samples")
         if exhaustive:
             limits = replace(limits, algorithm="exhaustive")
         runtime = runtime_of(threads)
         translator = load_translator(model, weights, limits, space, climb=climb, markup=markup, runtime=runtime)
-        parses = trees_for(translator.model, trees, runtime=runtime)
+        form = _restoring(translator.model, prepared=prepared, detokenise=detokenise, words=words)
+        parses = translator.model.open_trees(trees, runtime=runtime)
         lines, labels = read_source(source, documents)
-        outputs = wanted.outputs
         if rule is not None:
             outputs = _deciding(rule, sampling_option, seed)
         elif anneal:
             outputs = replace(outputs, annealing=options_from(Annealing, annealing_option or []), seed=seed)
-        form = _restoring(translator.model, prepared=prepared, detokenise=detokenise, words=words)
         targets = None if force is None else read_lines(force)
         with (
             opened_runtime(cluster, threads, cluster_wait, model=model, send=send_model, runtime=runtime) as opened,
@@ -205,12 +205,6 @@ class _Count:
     reached: int = 0
     too_large: int = 0
 
-    def add(self, result: SentenceResult) -> None:
-        """Count one more."""
-        self.sentences += 1
-        self.reached += result.has_derivation
-        self.too_large += result.is_too_large
-
     def tell(self, runtime: Runtime) -> None:
         """Say how many forced translations were found."""
         runtime.note(f"{self.reached:,} of {self.sentences:,} translations can be reached")
@@ -229,12 +223,14 @@ def _write(
         sides = wanted.opened(stack, runtime=runtime)
         for result in results:
             # At once, so that whoever interrupts finds whole lines.
-            sys.stdout.write("".join(f"{line}\n" for line in [result.text, *(_drawn(result) if show else ())]))
+            sys.stdout.write("\n".join([result.text, *(_drawn(result) if show else ()), ""]))
             sys.stdout.flush()
             more(1)
             for side in sides:
                 side.add(result)
-            count.add(result)
+            count.sentences += 1
+            count.reached += result.has_derivation
+            count.too_large += result.is_too_large
     return count
 
 

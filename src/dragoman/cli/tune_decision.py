@@ -44,7 +44,6 @@ from dragoman.decision.settings import (
 from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import ReferencedText
-from dragoman.model.source_trees import trees_for
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translator import Translator
@@ -94,7 +93,7 @@ def register(app: typer.Typer) -> None:
         chosen = Decision.of(decision, decision_option or [], evidence, nbest_size)
         measure = parse_metric(metric)
         translator = load_translator(model, weights, limits, space, runtime=runtime)
-        parses = trees_for(translator.model, trees, runtime=runtime)
+        parses = translator.model.open_trees(trees, runtime=runtime)
         text = ReferencedText.read(source, reference, translator.model.preparation(prepared=prepared), trees=parses)
         if not text.lines:
             raise DataError("has no sentences", path=source, expected="some to decide about")

@@ -56,9 +56,9 @@ class Corpus:
     @classmethod
     def from_lines(cls, lines: Iterable[str], vocab: Vocab | None = None) -> Corpus:
         """Build from tokenised strings, one a sentence."""
-        builder = CorpusBuilder(vocab)
-        builder.add_lines(list(lines))
-        return builder.corpus()
+        text = _encode([*lines])
+        found, ids, offsets = (vocab or Vocab.of()).extend(text)
+        return cls(found, Ragged(ids, offsets))
 
     @classmethod
     def concatenate(cls, parts: Sequence[Corpus]) -> Corpus:
@@ -101,6 +101,19 @@ class Corpus:
         return Corpus(small, Ragged(numbers[ids], self.sentences.offsets))
 
 
+def _encode(lines: Sequence[str], first: int = 0) -> bytes:
+    """Write sentences, of which the first has the number `first`, as lines of UTF-8."""
+    text = "".join(f"{line}\n" for line in lines)
+    if text.count("\n") != len(lines):
+        row = first + next(row for row, line in enumerate(lines) if "\n" in line)
+        raise DataError(f"sentence {row} holds a line break", expected="one line for each sentence")
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        row = first + text.count("\n", 0, error.start)
+        raise DataError(f"sentence {row} holds half a character", expected="text that UTF-8 can hold") from None
+
+
 class CorpusBuilder:
     """Numbers the words of text that comes block by block.
 
@@ -129,15 +142,7 @@ class CorpusBuilder:
 
     def add_lines(self, lines: Sequence[str]) -> None:
         """Add sentences."""
-        text = "".join(f"{line}\n" for line in lines)
-        if text.count("\n") != len(lines):
-            row = self._rows + next(row for row, line in enumerate(lines) if "\n" in line)
-            raise DataError(f"sentence {row} holds a line break", expected="one line for each sentence")
-        try:
-            self.add(text.encode())
-        except UnicodeEncodeError as error:
-            row = self._rows + text.count("\n", 0, error.start)
-            raise DataError(f"sentence {row} holds half a character", expected="text that UTF-8 can hold") from None
+        self.add(_encode(lines, self._rows))
         self._rows += len(lines)
 
     def corpus(self) -> Corpus:

@@ -234,6 +234,11 @@ def read_lines(path: PathLike) -> Iterator[str]:
         yield from chunk.lines()
 
 
+def count_lines(path: PathLike) -> int:
+    """Return the number of lines of a text file."""
+    return sum(chunk.data.count(b"\n") for chunk in read_chunks(path))
+
+
 def read_blocks(path: PathLike) -> Iterator[list[str]]:
     """Yield the lines of a text file as they come: those that are there together, without waiting for more."""
     for chunk in read_chunks(path, prompt=True):

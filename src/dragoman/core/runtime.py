@@ -91,6 +91,8 @@ class Runtime:
 
         Notes and warnings are still passed on, unless `warns` is False.
         """
+        if warns and isinstance(self.progress, PartProgress):
+            return self
         return replace(self, progress=PartProgress(self.progress, warns=warns))
 
     def with_threads(self, threads: int) -> Runtime:

@@ -27,7 +27,6 @@ from dragoman.formats.penn_trees import TreeFile
 from dragoman.front.run import TuningRun
 from dragoman.front.texts import File, Sentences, Text, TextFiles, file_of, files_of, opened_runtime, sentences_of
 from dragoman.model.bundle import Model, model_digest
-from dragoman.model.source_trees import trees_for
 from dragoman.sampling.draw import Draw
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
@@ -39,8 +38,7 @@ from dragoman.training.phrases import PhraseModel
 from dragoman.training.pipeline import TrainRecipe, train as train_model
 from dragoman.training.prepare import Cleaning, Preparation, prepare
 from dragoman.training.rules.model import RuleModel
-from dragoman.translation.outputs import Outputs, SentenceResult
-from dragoman.translation.stream import Stream
+from dragoman.translation.stream import Outputs, SentenceResult, Stream
 from dragoman.tuning import TUNERS
 from dragoman.tuning.problems.evidence import Decoding
 from dragoman.tuning.runs.job import HeldOut, Job
@@ -277,7 +275,7 @@ class System:
     def _trees(self, trees: Sentences | None, name: str = "trees") -> TreeFile | None:
         """Open trees, if the model looks at them."""
         given = trees if trees is None or isinstance(trees, PathLike) else sentences_of(trees)
-        return trees_for(self.model, given, name=name)
+        return self.model.open_trees(given, name=name)
 
     def tune(
         self,

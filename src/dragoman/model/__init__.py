@@ -1,1 +1,1 @@
-"""What a model is at run time: indexed arrays, memory-mapped from disk, that kernels query."""
+"""Models at run time: indexed arrays, memory-mapped from disk, that kernels query."""

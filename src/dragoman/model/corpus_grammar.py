@@ -1,4 +1,4 @@
-"""A grammar on demand: an aligned corpus from which the rules of given sentences are taken (Lopez 2007)."""
+"""A grammar on demand: rules are extracted from a word-aligned corpus for given sentences (Lopez 2007)."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _PART = "a corpus with its links"
 
 @dataclass(frozen=True, eq=False)
 class CorpusGrammar:
-    """The rules of an aligned corpus, none of which is kept.
+    """The rules of a word-aligned corpus, extracted when a sentence needs them.
 
-    What is kept beside the text: `suffixes`, the positions of its source words in the order of what follows them;
-    `rule_counts`, how many rules each initial phrase pair has, sentence by sentence; for every running word how well
-    its links explain it, which lexical weights are products of; and what target sides count in the whole corpus.
+    Stored beside the text: `suffixes`, a suffix array of its source side; `rule_counts`, the number of rules of each
+    initial phrase pair, sentence by sentence; the factor of each running word in lexical weights, given its links; and
+    the counts of target sides in the whole corpus.
 
-    The rules of a source side are taken from at most `sample` places where it occurs, evenly spaced; 0 is no limit.
-    Without it rules and scores are those of the table. With it p(e|f) is that of these places, and p(f|e) is the count
-    that they stand for, divided by what the target side counts in the whole corpus, at most 1.
+    The rules of a source side come from at most `sample` of its occurrences, evenly spaced; 0 is no limit. Without a
+    sample, rules and scores equal those of a rule table. With one, p(e|f) is estimated on the sample, and p(f|e) is the
+    count that the sample stands for, divided by the count of the target side in the whole corpus, at most 1.
     """
 
     text: AlignedText
@@ -70,14 +70,14 @@ class CorpusGrammar:
         return PHRASE_SCORES
 
     @property
-    def shown(self) -> str:
-        """A few words for people."""
+    def summary(self) -> str:
+        """A short description for people."""
         return f"rules on demand from {len(self.text.source):,} sentence pairs"
 
     def for_sentences(
         self, sentences: Ragged[np.int32], *, span_limit: int | None = None, runtime: Runtime = Runtime()
     ) -> Grammar:
-        """Take the rules whose source side fits on at most `span_limit` words of some sentences from the corpus.
+        """Extract the rules whose source side matches at most `span_limit` words of some sentences.
 
         By default that is the longest span of an initial phrase.
         """
@@ -98,7 +98,7 @@ class CorpusGrammar:
         return self._indexed(instances, self.target_counts, runtime)
 
     def whole(self, *, runtime: Runtime = Runtime()) -> Grammar:
-        """Extract all rules of the corpus, from all places: the table that it stands for."""
+        """Extract all rules of the corpus, from all occurrences: the rule table that it stands for."""
         with runtime.stage("extracting rules") as share:
             text = self.text.pairs_for_kernels()
             instances = RuleInstances(*kernels.extract_rules(text, self.options.limits, runtime.threads, share))
@@ -137,11 +137,11 @@ class CorpusGrammar:
         }
 
     def about(self) -> dict[str, Any]:
-        """What a model's description says of the grammar."""
+        """Return its description in `model.toml`."""
         return {"sentence_pairs": len(self.text.source), "sample": self.sample, "rules": self.options.to_dict()}
 
     @classmethod
-    def restored(cls, about: Mapping[str, Any], arrays: Arrays) -> CorpusGrammar:
+    def rebuild(cls, about: Mapping[str, Any], arrays: Arrays) -> CorpusGrammar:
         """Rebuild from a description and arrays, refusing arrays that do not fit together."""
         sample, rules = about["sample"], about["rules"]
         if not isinstance(sample, int) or sample < 0 or not isinstance(rules, dict):

@@ -16,29 +16,29 @@ from dragoman.core.vocab import common_vocab
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.model.feature_types import SPARSE_FEATURES
-from dragoman.model.features import grammar_features, initial_chart_weights
 from dragoman.model.grammar import Grammar, rules_for
-from dragoman.model.mixture import baked
+from dragoman.model.mixture import collapse_mixture
+from dragoman.model.parts import grammar_features, initial_chart_weights
 from dragoman.model.phrase_table import PhraseTable
 
-#: It begins the names of features, which stand in files of weights.
+#: It is the prefix of feature names in weights files.
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
-#: How text is prepared: two models that differ here do not know the same words.
+#: Settings of text preparation: two models that differ here have different words.
 _PREPARATION = ("source_language", "target_language", "tokenise", "lowercase", "unicode")
 
 
 def with_grammar(
     model: Model, name: str, other: Model, *, part: str | None = None, runtime: Runtime = Runtime()
 ) -> Model:
-    """Give a hierarchical model a further grammar: the phrase table or the rules of another model.
+    """Add a grammar to a hierarchical model: the phrase table or the rules of another model.
 
     `part` says which of its tables or grammars, if it has several. The new grammar has features of its own, named after
     it, and `NAME.penalty` counts its rules; they begin with the weights of an untuned model. The vocabularies grow by
     the words that only the other model knows; language models and everything else stay as they are.
     """
     if model.kind != "chart":
-        raise UsageError("the model is phrase-based; expected a hierarchical one, which takes further grammars")
+        raise UsageError("the model is phrase-based; expected a hierarchical one, to which grammars can be added")
     columns = _pairs(other, part, runtime)
     _refuse_name(model, name, columns.score_names)
     for setting in _PREPARATION:
@@ -96,7 +96,7 @@ def _refuse_name(model: Model, name: str, scores: tuple[str, ...]) -> None:
 
 
 def _names(name: str, scores: tuple[str, ...]) -> list[str]:
-    """The features of a grammar that is not the first."""
+    """Return the features of an added grammar."""
     return grammar_features({"": (), name: scores})[-len(scores) - 1 :]
 
 
@@ -107,7 +107,7 @@ def _weights(model: Model, name: str, grammar: Grammar) -> dict[str, float]:
 
 
 def filtered(model: Model, corpus: Corpus, *, runtime: Runtime = Runtime()) -> Model:
-    """Keep only the phrase pairs and rules whose source side fits on a text (in the words of the model, see `encode`).
+    """Keep only the phrase pairs and rules whose source side matches a text (in the words of the model, see `encode`).
 
     What is left of a grammar on demand is a table of its rules for the text.
     """
@@ -136,12 +136,12 @@ def encode(model: Model, path: PathLike) -> Corpus:
 
 
 def bake(model: Model, weights: Weights | None = None) -> Model:
-    """Return a model under weights, its own by default, with tables that are mixed as these say, once and for all."""
+    """Return a model whose mixture tables are collapsed with the shares of `weights`, by default its own."""
     weights = model.weights if weights is None else weights
     tables = dict(model.tables)
     for name, shares in model.shares(weights).items():
         pairs = tables[name].to_pairs(model.source_vocab, model.target_vocab)
-        tables[name] = PhraseTable.from_pairs(baked(pairs, shares))
+        tables[name] = PhraseTable.from_pairs(collapse_mixture(pairs, shares))
     names = set(model.share_names)
     return replace(
         model, tables=tables, weights=Weights({name: value for name, value in weights.items() if name not in names})

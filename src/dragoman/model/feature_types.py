@@ -1,4 +1,4 @@
-"""The types of features, by how far they see, and where those that can be chosen by name are found.
+"""The types of features, by their locality, and the registries of features that can be chosen by name.
 
 A sparse feature looks at all the pairs, spans or rules of a batch at once, before a search. Its values are named as
 they occur, `prefix.something`, and weighted by name, so that there may be any number of them; a name without a weight
@@ -52,7 +52,7 @@ class Feature(Options, ABC):
     """Base of all features; its fields are its options. Derive from one of the types below, which say what it sees."""
 
     name: ClassVar[str]
-    #: What it is a function of.
+    #: The thing that it is a function of.
     locality: ClassVar[str]
 
 
@@ -60,11 +60,11 @@ class Feature(Options, ABC):
 class SparseFeature(Feature):
     """A feature that searches score: a function of phrase pairs or rules, with values under any number of names."""
 
-    #: What the names of its values begin with, before a dot.
+    #: The prefix of the names of its values, before a dot.
     prefix: ClassVar[str]
 
     def learn(self, parts: ModelParts, *, runtime: Runtime = Runtime()) -> Arrays:
-        """Return the arrays that are to be kept with a model; by default there are none."""
+        """Return the arrays to store with a model; by default none."""
         return {}
 
     def attached(self, parts: ModelParts, learnt: Arrays) -> Self:
@@ -94,7 +94,7 @@ class SparseFeature(Feature):
         return vars(self)[name]
 
     def has(self, rest: str) -> bool:
-        """Whether there can be a value whose name is `rest` after the prefix and the dot; by default any can be."""
+        """Tell whether a value can have the name `rest` after the prefix and the dot; by default any can."""
         return True
 
 
@@ -123,7 +123,7 @@ class PairsInUse(Protocol):
 
     @property
     def linked(self) -> NDArray[np.bool_]:
-        """Whether the links of a pair are known: not those of unknown words and of translations given by markup."""
+        """True where the word links of a pair are known; unknown words and translations given by markup have none."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class SpanFeature(SparseFeature):
     """A feature of the span that a phrase or rule covers, by the tree of its sentence."""
 
     locality: ClassVar[str] = "a span of the source"
-    #: Whether it looks at trees of source sentences, which must then be given.
+    #: True if it looks at trees of source sentences, which must then be given.
     needs_trees: ClassVar[bool] = True
 
     @abstractmethod
@@ -173,14 +173,14 @@ class BoundaryFeature(SparseFeature):
     @property
     @abstractmethod
     def symbols(self) -> tuple[str, ...]:
-        """What an end of a pair can look like."""
+        """The symbols that an end of a pair can have."""
 
     @abstractmethod
     def __call__(self, pairs: PairsInUse, /) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the left and the right symbol of each pair, as positions in `symbols`."""
 
     def has(self, rest: str) -> bool:
-        """Whether `rest` joins two symbols."""
+        """Tell whether `rest` joins two symbols."""
         inner = set(self.symbols[1:])
         rights, lefts = inner | {SPECIAL[BOS]}, inner | {SPECIAL[EOS]}
         return any(right in rights and left in lefts for right, left in splits(rest, ":"))
@@ -191,11 +191,11 @@ class RulesInUse(Protocol):
 
     @property
     def reordered(self) -> NDArray[np.bool_]:
-        """For each rule whether it reorders its first and its second hole: those that cross a link or each other."""
+        """True where a rule reorders its first and its second hole: it crosses a link or the other hole."""
 
     @property
     def hole_sizes(self) -> NDArray[np.int32]:
-        """For each match how many words are below its first and its second hole, 0 for one that is not there."""
+        """The number of words that the first and the second hole of each match cover, 0 for no hole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +208,7 @@ class HoleRows:
     rows: FeatureRows
 
     def numbers(self, rules: NDArray[np.integer], matches: NDArray[np.integer]) -> NDArray[np.int64]:
-        """The rows of rules on matches, -1 where there is no rule."""
+        """Return the rows of rules on matches, -1 where there is no rule."""
         used = (rules >= 0) & (matches >= 0)
         numbers = np.full(len(rules), -1, np.int64)
         numbers[used] = self.kind_of_match[matches[used]] * np.int64(self.classes) + self.class_of_rule[rules[used]]
@@ -217,7 +217,7 @@ class HoleRows:
 
 @dataclass(frozen=True)
 class HoleFeature(SparseFeature):
-    """A feature of what rules do with their holes and of what is below these."""
+    """A feature of the holes of rules and of the spans that they cover."""
 
     locality: ClassVar[str] = "the holes of a rule"
 
@@ -228,7 +228,7 @@ class HoleFeature(SparseFeature):
 
 @dataclass(frozen=True)
 class GlobalFeature(Feature):
-    """A number for each sentence, or for each document, that depends on all of its translation.
+    """A feature of a whole sentence or document and its translation.
 
     A feature sees words as symbols, numbers that `symbols` gives them. It is either a Python function, `value`, or a
     compiled one, for which `address` is overridden: a C function of
@@ -243,7 +243,7 @@ class GlobalFeature(Feature):
     """
 
     def symbols(self, vocab: Vocab) -> NDArray[np.int32]:
-        """What the feature sees of each word, of the source as of the target; by default the word's number."""
+        """Return the symbol that the feature sees for each source or target word; by default the word's id."""
         return np.arange(len(vocab), dtype=np.int32)
 
     def value(self, source: Sequence[NDArray[np.int32]], target: Sequence[NDArray[np.int32]], changed: int) -> float:
@@ -258,14 +258,14 @@ class GlobalFeature(Feature):
 
 @dataclass(frozen=True)
 class SentenceFeature(GlobalFeature):
-    """A number for each sentence and its translation."""
+    """A feature of a sentence and its translation."""
 
     locality: ClassVar[str] = "a sentence"
 
 
 @dataclass(frozen=True)
 class DocumentFeature(GlobalFeature):
-    """A number for each document and its translation.
+    """A feature of a document and its translation.
 
     A function of a document takes time for all of it at each step. A feature that can do with less overrides
     `incremental`: the address of four C functions, one after the other, with memory for each document and chain,
@@ -297,7 +297,7 @@ GLOBAL_FEATURES = FEATURES.part("global_feature", GlobalFeature)
 
 
 def splits(text: str, mark: str) -> Iterator[tuple[str, str]]:
-    """All ways to cut a text in two at a mark, which the parts may hold as well.
+    """Yield all ways to cut a text in two at a mark, which the parts may hold as well.
 
     >>> list(splits(":::", ":"))
     [('', '::'), (':', ':'), ('::', '')]
@@ -324,7 +324,7 @@ def need_links(feature: str, parts: ModelParts) -> None:
 
 
 def learnt_array(learnt: Arrays, name: str, dtype: type[T], *, below: int | None = None) -> NDArray[T]:
-    """Return an array if it can be what was learnt: of the type, and with values from 0 to `below`."""
+    """Return a learnt array, if it has the right type and values from 0 to `below`."""
     array = learnt.get(name)
     if array is None or array.dtype != dtype or array.ndim != 1:
         raise DataError(f"the array '{name}' is missing or of the wrong type", expected="what the feature had learnt")

@@ -114,8 +114,8 @@ class Grammar:
         return len(self.targets)
 
     @property
-    def shown(self) -> str:
-        """A few words for people."""
+    def summary(self) -> str:
+        """A short description for people."""
         return f"{len(self):,} rules"
 
     def for_sentences(
@@ -149,7 +149,7 @@ class Grammar:
 
     @cached_property
     def arities(self) -> NDArray[np.int8]:
-        """How many nonterminals there are on the way to each node."""
+        """The number of nonterminals on the path to each node."""
         arities: NDArray[np.int8] = (self.symbols == NONTERMINAL).astype(np.int8)
         for level in self.levels:
             arities[level] += arities[self.parents[level]] * (np.arange(level.start, level.stop) > 0)
@@ -185,7 +185,7 @@ class Grammar:
         return range(int(self.first_rule[node]), int(self.first_rule[node + 1]))
 
     def arrays(self) -> Arrays:
-        """Return the arrays that make up the grammar, by name, for storing."""
+        """Return its arrays by name, for storing."""
         arrays: Arrays = {
             "first_child": self.first_child,
             "symbols": self.symbols,
@@ -201,11 +201,11 @@ class Grammar:
         return arrays if self.counts is None else {**arrays, "counts": self.counts}
 
     def about(self) -> dict[str, Any]:
-        """What a model's description says of the grammar."""
+        """Return its description in `model.toml`."""
         return {"scores": list(self.score_names), "rules": len(self)}
 
     @classmethod
-    def restored(cls, about: Mapping[str, Any], arrays: Arrays) -> Grammar:
+    def rebuild(cls, about: Mapping[str, Any], arrays: Arrays) -> Grammar:
         """Rebuild a grammar from its description and arrays, refusing arrays that do not fit together."""
         names = about["scores"]
         if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
@@ -287,7 +287,7 @@ class Grammar:
 def rules_for(
     grammars: Sequence[Grammar], corpus: Corpus, span_limit: int, *, runtime: Runtime = Runtime()
 ) -> list[NDArray[np.int64]]:
-    """The rules of each grammar whose source side fits on a span of a text, their holes filled by rules of all."""
+    """Select the rules of each grammar that match a span of a text, if rules of all grammars fill their holes."""
     used = [np.zeros(len(grammar.symbols), bool) for grammar in grammars]
     tries = [grammar.trie for grammar in grammars]
     lines = corpus.sentences.offsets
@@ -311,7 +311,7 @@ def rules_for(
 
 
 def _refuse_sides(pairs: PhrasePairs) -> None:
-    """Refuse rules that no chart can use; files are refused with their line by what reads them."""
+    """Refuse rules that no chart can use; readers of files refuse them with their line."""
     count = []
     for name, sides in (("source", pairs.sources), ("target", pairs.targets)):
         if sides.lengths.max(initial=0) > LONGEST_SIDE:
@@ -332,13 +332,13 @@ def _refuse_sides(pairs: PhrasePairs) -> None:
 
 
 def _occurrences(sides: Ragged[np.int32], symbol: int) -> NDArray[np.int64]:
-    """How often each side has a symbol; in little memory, because most symbols are words."""
+    """Count a symbol in each side; takes little memory, because most symbols are words."""
     places = np.flatnonzero(sides.values == symbol)
     return np.bincount(np.searchsorted(sides.offsets, places, side="right") - 1, minlength=len(sides))
 
 
 def _trie(sides: Ragged[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """Build a trie: where the children of each node begin, what leads to it, and where each side ends."""
+    """Build a trie: the first child of each node, the symbol that leads to it, and the node where each side ends."""
     at = np.zeros(len(sides), np.int64)
     lengths = sides.lengths
     symbols, children = [np.array([ROOT], np.int32)], []

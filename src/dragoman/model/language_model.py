@@ -38,7 +38,7 @@ class WordScore(NamedTuple):
 
 @dataclass(frozen=True)
 class Perplexity:
-    """How well a model predicts text; `tokens` counts the sentence ends, logarithms are to base 10."""
+    """Perplexity of a text under a model; `tokens` includes sentence ends, logarithms are to base 10."""
 
     logprob: float
     oov_logprob: float
@@ -109,17 +109,17 @@ class LanguageModel:
         return cls(ngrams.vocab, slots, states, unigrams, bounds, implied_slots, implied_words)
 
     def about(self) -> dict[str, Any]:
-        """What a model's description says of the language model."""
+        """Return its description in `model.toml`."""
         return {"order": self.order, "words": len(self.vocab)}
 
     @classmethod
-    def restored(cls, about: Mapping[str, Any], arrays: Arrays) -> Self:
+    def rebuild(cls, about: Mapping[str, Any], arrays: Arrays) -> Self:
         """Rebuild a language model from its description, which it does not need, and arrays."""
         return cls.from_arrays(arrays)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
-        """Rebuild a model from what `arrays` gave; nothing is copied."""
+        """Rebuild a model from its `arrays`; nothing is copied."""
         own = {}
         for name, dtype in _DTYPES.items():
             array = arrays.get(name)
@@ -193,7 +193,7 @@ class LanguageModel:
 
     @cached_property
     def left_extensions(self) -> tuple[NDArray[np.uint8], bool]:
-        """For each state whether a longer one ends with its words; and whether all endings of states are states."""
+        """True where a longer state ends with the words of a state; and whether all suffixes of states are states."""
         suffixes = (self.states[:, 0] >> np.uint64(32)).astype(np.int64)
         lengths = np.repeat(np.arange(self.order + 1), np.diff(self.bounds, append=len(self.states)))
         next_to = lengths[suffixes] == lengths - 1
@@ -206,18 +206,18 @@ class LanguageModel:
         return float(self.logprobs(self._encode(sentence), bos=bos, eos=eos).sum(dtype=np.float64))
 
     def full_scores(self, sentence: str, *, bos: bool = True, eos: bool = True) -> list[WordScore]:
-        """Return what each word of a tokenised sentence, and then its end, contributes to the score."""
+        """Return the contribution of each word of a tokenised sentence, and of its end, to the score."""
         ids = self._encode(sentence)
         logprobs, lengths = kernels.lm_score(self.automaton, ids.for_kernels(), bos, eos, True, 1, None)
         oov = [*(~self.knows[ids.values]).tolist(), False]
         return [WordScore(*found) for found in zip(logprobs.tolist(), lengths.tolist(), oov, strict=False)]
 
     def ids_of(self, vocab: Vocab) -> NDArray[np.int32]:
-        """For each word of a vocabulary its id as a word of text: UNK if this model does not know it, or for a mark."""
+        """Return the id of each word of a vocabulary in this model: UNK for unknown words and sentence marks."""
         return self._text_ids if vocab is self.vocab else self._text_ids[vocab.map_to(self.vocab)]
 
     def sentences(self, corpus: Corpus) -> Ragged[np.int32]:
-        """Return the sentences of a corpus in ids of this model, as `ids_of` has them."""
+        """Return the sentences of a corpus in ids of this model, see `ids_of`."""
         return Ragged(self.ids_of(corpus.vocab)[corpus.sentences.values], corpus.sentences.offsets)
 
     def _encode(self, sentence: str) -> Ragged[np.int32]:
@@ -226,8 +226,9 @@ class LanguageModel:
 
     @cached_property
     def _text_ids(self) -> NDArray[np.int32]:
-        ids = np.arange(len(self.vocab), dtype=np.int32)
-        ids[~self.knows] = ids[[BOS, EOS]] = UNK
+        known = self.knows
+        ids = np.where(known, np.arange(len(known), dtype=np.int32), np.int32(UNK))
+        ids[[BOS, EOS]] = UNK
         return ids
 
     def logprobs(
@@ -256,7 +257,7 @@ class LanguageModel:
 
     @cached_property
     def knows(self) -> NDArray[np.bool_]:
-        """For each id of the vocabulary whether it is a word that the model has a unigram for."""
+        """True for each id of the vocabulary that has a unigram."""
         known = np.ones(len(self.vocab), bool)
         known[UNK] = False
         known[self.implied_words] = False
@@ -297,7 +298,7 @@ class LanguageModel:
 
 
 def _power(exponent: float) -> float:
-    """That power of 10, which may be infinite."""
+    """Return a power of 10, which may be infinite."""
     with np.errstate(over="ignore"):
         return float(np.float64(10) ** exponent)
 

@@ -1,8 +1,8 @@
-"""N-grams that know where their contexts and suffixes stand: they are indexed without looking anything up, in blocks.
+"""N-grams with links to their contexts and suffixes: they are indexed in blocks, without look-ups.
 
-The arrays are those that `LanguageModel.from_ngrams` makes of the same n-grams. Each order goes by once, sorted as it
-is: which n-grams are contexts, and of which words, is known from the next order, the state of a suffix from the one
-before.
+The arrays equal those that `LanguageModel.from_ngrams` makes of the same n-grams. Each order is read once, in sorted
+order: the next order tells which n-grams are contexts, and of which words; the order before tells the state of a
+suffix.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _kept(table: LinkedNGrams) -> int:
 
 
 def _blocks(rows: int, longer: LinkedNGrams | None, size: int) -> Iterator[tuple[slice, slice]]:
-    """Cut n-grams into ranges of about so many together with those that they are contexts of, and these."""
+    """Cut n-grams into ranges of about `size`, each with the range of longer n-grams that have them as contexts."""
     first = begin = 0
     while first < rows:
         last, end = min(first + size, rows), 0

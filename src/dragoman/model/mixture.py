@@ -1,7 +1,7 @@
 """Several phrase tables as one: the union of their pairs, and linear mixtures Σ λ p of their scores (Haddow 2013).
 
-The shares λ of the tables in each score sum to 1. They are fixed once and for all (`baked`), or kept beside the
-components and decided by weights: `mix.tm.fwd.in` is the share of the table `in` in the score `fwd` of the table `tm`.
+The interpolation weights (shares) λ of the tables in each score sum to 1. They are fixed (`collapse_mixture`), or are
+weights of the model: `mix.tm.fwd.in` is the share of the table `in` in the score `fwd` of the table `tm`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab, common_vocab
 from dragoman.core.weights import Weights
 
-#: What names of shares begin with.
+#: The prefix of the names of shares.
 SHARES = "mix."
 
-#: How far a sum of shares may be from 1.
+#: The largest difference of a sum of shares from 1.
 ROUNDING = 1e-6
 
 #: The first letters of the name of a score that counts the pairs which only a later table has.
@@ -61,7 +61,7 @@ def check_shares(shares: NDArray[np.float64], what: Sequence[str]) -> None:
             raise UsageError(f"the shares {shown} of {name} sum to {row.sum():.6g}; expected 1")
 
 
-def normalised(shares: NDArray[np.float64], what: Sequence[str]) -> NDArray[np.float64]:
+def normalise_shares(shares: NDArray[np.float64], what: Sequence[str]) -> NDArray[np.float64]:
     """Divide each row of shares by its sum, which must not be 0."""
     for row, name in zip(shares, what, strict=True):
         if not ((row >= 0).all() and 0 < row.sum() < np.inf):
@@ -72,8 +72,8 @@ def normalised(shares: NDArray[np.float64], what: Sequence[str]) -> NDArray[np.f
 
 
 @dataclass(frozen=True, eq=False)
-class _Numbered:
-    """The pairs of several tables in one numbering: a key for each, and the words and phrases that keys speak of."""
+class _NumberedPairs:
+    """The pairs of several tables in one numbering: a key for each, and the words and phrases of the keys."""
 
     source_vocab: Vocab
     target_vocab: Vocab
@@ -82,7 +82,7 @@ class _Numbered:
     keys: list[NDArray[np.int64]]
 
 
-def _numbered(tables: Sequence[PhrasePairs]) -> _Numbered:
+def _number_pairs(tables: Sequence[PhrasePairs]) -> _NumberedPairs:
     sides = []
     for vocabs, phrases, ids in (
         ([t.source_vocab for t in tables], [t.sources for t in tables], [t.source_ids for t in tables]),
@@ -99,18 +99,18 @@ def _numbered(tables: Sequence[PhrasePairs]) -> _Numbered:
     (source_vocab, sources, source_ids), (target_vocab, targets, target_ids) = sides
     width = len(targets) + 1
     keys = [source * width + target for source, target in zip(source_ids, target_ids, strict=True)]
-    return _Numbered(source_vocab, target_vocab, sources, targets, keys)
+    return _NumberedPairs(source_vocab, target_vocab, sources, targets, keys)
 
 
 def unite_tables(tables: Mapping[str, PhrasePairs], *, reordering: PhrasePairs | None = None) -> PhrasePairs:
     """Return the pairs of all tables, each once, with the tables' scores as components.
 
-    Its scores are those of the first table until it is mixed (`with_shares`, `baked`). Links are those of the first
-    table that has a pair, and so are orientations, if the table `reordering` lacks it.
+    Scores are those of the first table until they are mixed (`with_shares`, `collapse_mixture`). Links come from the
+    first table that has a pair, and so do orientations, if the table `reordering` lacks it.
     """
     check_tables(tables)
     parts = list(tables.values())
-    numbered = _numbered([*parts, *([] if reordering is None else [reordering])])
+    numbered = _number_pairs([*parts, *([] if reordering is None else [reordering])])
     keys = numbered.keys[: len(parts)]
     every, first, place = np.unique(np.concatenate(keys), return_index=True, return_inverse=True)
     splits = np.cumsum([len(part) for part in parts])[:-1]
@@ -118,7 +118,7 @@ def unite_tables(tables: Mapping[str, PhrasePairs], *, reordering: PhrasePairs |
     probabilities = np.zeros((len(every), len(parts), len(score_names)), np.float32)
     for t, (part, rows) in enumerate(zip(parts, np.split(place, splits), strict=True)):
         probabilities[rows, t] = part.scores
-    joined = _joined(parts, first)
+    joined = _join_columns(parts, first)
     if reordering is not None:
         joined = _with_reordering(joined, reordering, every, numbered.keys[-1])
     width = len(numbered.targets) + 1
@@ -137,8 +137,8 @@ def unite_tables(tables: Mapping[str, PhrasePairs], *, reordering: PhrasePairs |
     )
 
 
-def _joined(parts: Sequence[PhrasePairs], first: NDArray[np.int64]) -> PhrasePairs:
-    """The rows `first` of all tables after each other, for their links and orientations; no other column counts."""
+def _join_columns(parts: Sequence[PhrasePairs], first: NDArray[np.int64]) -> PhrasePairs:
+    """Concatenate the tables and take the rows `first`; only links and orientations are meant."""
     linked = all(part.alignments is not None for part in parts)
     shared = set.intersection(*(set(part.reordering) for part in parts))
     return replace(
@@ -153,8 +153,8 @@ def _joined(parts: Sequence[PhrasePairs], first: NDArray[np.int64]) -> PhrasePai
 def _with_reordering(
     joined: PhrasePairs, other: PhrasePairs, every: NDArray[np.int64], keys: NDArray[np.int64]
 ) -> PhrasePairs:
-    """Let another table say how its pairs stand to their neighbours; 1 for each orientation where nobody knows."""
-    has, rows = _looked_up(keys, every)
+    """Take orientations from another table where it has a pair; unknown orientations are 1."""
+    has, rows = _look_up(keys, every)
     found = {}
     for name, values in other.reordering.items():
         before = joined.reordering.get(name)
@@ -164,9 +164,9 @@ def _with_reordering(
     return replace(joined, reordering=found)
 
 
-def reordered(pairs: PhrasePairs, other: PhrasePairs) -> PhrasePairs:
-    """Return a table with the orientations of another one; its own, if it has any, where the other lacks a pair."""
-    ours, theirs = _numbered([pairs, other]).keys
+def replace_reordering(pairs: PhrasePairs, other: PhrasePairs) -> PhrasePairs:
+    """Return a table with the orientations of another table, or its own for pairs that the other lacks."""
+    ours, theirs = _number_pairs([pairs, other]).keys
     return _with_reordering(pairs, other, ours, theirs)
 
 
@@ -193,14 +193,14 @@ def check_tables(tables: Mapping[str, PhrasePairs]) -> None:
 
 
 def named_shares(table: str, pairs: PhrasePairs, shares: NDArray[np.float64]) -> Weights:
-    """The shares of the components of a union by name, as weights have them."""
+    """Return the shares of the components of a union as weights, by name."""
     assert pairs.components is not None
     names = share_names(table, pairs.score_names, pairs.components.names)
     return Weights(zip((name for row in names for name in row), shares.ravel().tolist(), strict=True))
 
 
 def uniform_shares(pairs: PhrasePairs) -> NDArray[np.float64]:
-    """Equal shares for all components, in each score."""
+    """Return equal shares for all components, in each score."""
     assert pairs.components is not None
     count = len(pairs.components.names)
     return np.full((len(pairs.score_names), count), 1 / count)
@@ -212,14 +212,14 @@ def with_shares(pairs: PhrasePairs, shares: NDArray[np.float64]) -> PhrasePairs:
     return replace(pairs, scores=pairs.components.mixed(shares).astype(np.float32))
 
 
-def baked(pairs: PhrasePairs, shares: NDArray[np.float64]) -> PhrasePairs:
-    """Return the mixture as a table like any other; pairs that no table with a share has are left out."""
+def collapse_mixture(pairs: PhrasePairs, shares: NDArray[np.float64]) -> PhrasePairs:
+    """Return the mixture as an ordinary table; pairs that only tables without a share have are left out."""
     mixed = replace(with_shares(pairs, shares), components=None)
     there = mixed.scores.any(axis=1)
     return mixed if there.all() else mixed.take(np.flatnonzero(there))
 
 
-def filled_up(pairs: PhrasePairs) -> PhrasePairs:
+def fill_up(pairs: PhrasePairs) -> PhrasePairs:
     """Return the first table, filled up with the pairs that it lacks from the second, and so on (Bisazza et al. 2011).
 
     A score for each later table, 1/e for the pairs that come from it and 1 for others, says where a pair is from: as a
@@ -243,12 +243,12 @@ def filled_up(pairs: PhrasePairs) -> PhrasePairs:
 def components_of(union: PhrasePairs, wanted: PhrasePairs) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """Look up pairs in a union: whether it has each of `wanted`, and the components' scores of those that it has."""
     assert union.components is not None
-    has, rows = _looked_up(*_numbered([union, wanted]).keys)
+    has, rows = _look_up(*_number_pairs([union, wanted]).keys)
     return has, union.components.probabilities[rows].astype(np.float64)
 
 
-def _looked_up(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Which of the wanted keys there are, and the rows of these."""
+def _look_up(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Tell which of the wanted keys exist, and return the rows of these."""
     order = np.argsort(keys)
     place = np.searchsorted(keys, wanted, sorter=order)
     has = place < len(keys)

@@ -24,18 +24,17 @@ from dragoman.formats.moses.phrase_table import read_phrase_table, write_phrase_
 from dragoman.formats.moses.reordering import attach_reordering, read_reordering, write_reordering
 from dragoman.model.bundle import Model
 from dragoman.model.edit import bake
-from dragoman.model.features import phrase_features, reordering_features
 from dragoman.model.moses_chart import import_hierarchical, write_hierarchical
 from dragoman.model.moses_parts import (
     file_of,
-    numbered,
+    name_part,
     penalty_weights,
     read_language_models,
     table_limit_of,
     weighted,
     write_language_models,
 )
-from dragoman.model.parts import Settings
+from dragoman.model.parts import Settings, phrase_features, reordering_features
 from dragoman.model.phrase_table import PhraseTable
 
 _PENALTIES = {
@@ -55,7 +54,7 @@ def import_moses(path: PathLike, *, runtime: Runtime = Runtime()) -> Model:
     tables: dict[str, PhrasePairs] = {}
     source_vocab, target_vocab = Vocab.of(), Vocab.of()
     for feature in (f for f in ini.features if f.is_phrase_table):
-        name = numbered("tm", len(tables))
+        name = name_part("tm", len(tables))
         pairs = read_phrase_table(
             file_of(path, feature), source_vocab=source_vocab, target_vocab=target_vocab, runtime=runtime
         )
@@ -69,7 +68,7 @@ def import_moses(path: PathLike, *, runtime: Runtime = Runtime()) -> Model:
             given = given[:-1]
         weights |= weighted(path, feature, names, given)
     for i, feature in enumerate(f for f in ini.features if f.is_reordering):
-        name = numbered("lr", i)
+        name = name_part("lr", i)
         reordering = read_reordering(file_of(path, feature), runtime=runtime)
         if reordering.scores.shape[1] != 6:
             raise DataError(
@@ -100,13 +99,13 @@ def _settings(ini: MosesIni) -> Settings:
 
 
 def _with_reordering(model: Model, name: str) -> PhrasePairs:
-    """The pairs of all tables that have this reordering model, each pair once: from the first table that has it."""
+    """Return the pairs of all tables with this reordering model; each pair comes from the first table that has it."""
     tables = [table for table in model.tables.values() if name in table.log_reordering]
     columns = [table.to_pairs(model.source_vocab, model.target_vocab) for table in tables]
     if len(columns) == 1:
         return columns[0]
-    sources, source_ids = _numbered_together([pairs.sources for pairs in columns], [p.source_ids for p in columns])
-    targets, target_ids = _numbered_together([pairs.targets for pairs in columns], [p.target_ids for p in columns])
+    sources, source_ids = _merge_phrases([pairs.sources for pairs in columns], [p.source_ids for p in columns])
+    targets, target_ids = _merge_phrases([pairs.targets for pairs in columns], [p.target_ids for p in columns])
     first = np.sort(np.unique(source_ids.astype(np.int64) << 32 | target_ids, return_index=True)[1])
     rows = first[np.argsort(source_ids[first], kind="stable")]
     return PhrasePairs(
@@ -122,10 +121,10 @@ def _with_reordering(model: Model, name: str) -> PhrasePairs:
     )
 
 
-def _numbered_together(
+def _merge_phrases(
     phrases: Sequence[Ragged[np.int32]], ids: Sequence[NDArray[np.int32]]
 ) -> tuple[Ragged[np.int32], NDArray[np.int32]]:
-    """Make one list of several lists of phrases, each phrase once, and renumber what refers to them."""
+    """Merge lists of phrases, each phrase once, and renumber the ids that refer to them."""
     every = Ragged.concatenate(phrases)
     numbers, words, offsets = kernels.intern_sequences(every.values, every.offsets)
     starts = np.cumsum([0, *map(len, phrases)])

@@ -36,17 +36,16 @@ from dragoman.formats.moses.rule_table import (
     write_rule_table,
 )
 from dragoman.model.bundle import Model
-from dragoman.model.features import GRAMMAR_PENALTY, initial_chart_weights, phrase_features
 from dragoman.model.grammar import Grammar
 from dragoman.model.moses_parts import (
     file_of,
-    numbered,
+    name_part,
     penalty_weights,
     read_language_models,
     table_limit_of,
     write_language_models,
 )
-from dragoman.model.parts import Settings
+from dragoman.model.parts import GRAMMAR_PENALTY, Settings, initial_chart_weights, phrase_features
 
 _PENALTIES = {"UnknownWordPenalty": "unknown_word", "WordPenalty": "word_penalty", "PhrasePenalty": "rule_penalty"}
 
@@ -71,7 +70,7 @@ def import_hierarchical(path: PathLike, ini: MosesIni, *, runtime: Runtime = Run
     for feature in tables:
         if feature in glue:
             continue
-        name = numbered("tm", len(grammars))
+        name = name_part("tm", len(grammars))
         rules = read_rule_table(
             file_of(path, feature), source_vocab=source_vocab, target_vocab=target_vocab, runtime=runtime
         )

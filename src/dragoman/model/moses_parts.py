@@ -1,4 +1,4 @@
-"""What phrase-based and hierarchical models of Moses have in common: files, language models, limits."""
+"""Shared by phrase-based and hierarchical Moses models: files, language models, limits."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
 
 
-def numbered(stem: str, i: int) -> str:
-    """Name the parts of one sort: tm, tm2, tm3."""
+def name_part(stem: str, i: int) -> str:
+    """Name the i-th part of one type: tm, tm2, tm3."""
     return stem if i == 0 else f"{stem}{i + 1}"
 
 
@@ -50,14 +50,14 @@ def read_language_models(
     """Read the language models that a configuration names; their weights are added to `weights`."""
     language_models: dict[str, LanguageModel] = {}
     for i, feature in enumerate(f for f in ini.features if f.is_language_model):
-        name = numbered("lm", i)
+        name = name_part("lm", i)
         language_models[name] = LanguageModel.from_ngrams(read_arpa(file_of(path, feature), runtime=runtime))
         weights |= weighted(path, feature, [name], feature.weights)
     return language_models
 
 
 def table_limit_of(ini: MosesIni) -> int | None:
-    """How many translations of a source side a configuration allows, if it says so; 0 is no limit."""
+    """Return the limit on translations of a source side, if the configuration has one; 0 is no limit."""
     limits = [f.arguments.get("table-limit") for f in ini.features if f.is_phrase_table]
     limit = next((value for value in limits if value is not None), None)
     if limit is not None and limit.isdigit():

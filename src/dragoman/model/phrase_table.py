@@ -30,7 +30,7 @@ def log_scores(probabilities: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
 
 
 def probabilities(logs: NDArray[np.float32]) -> NDArray[np.float32]:
-    """What `log_scores` was given, in single precision; infinite beyond its range."""
+    """Undo `log_scores`, in single precision; infinite beyond its range."""
     with np.errstate(over="ignore"):
         return np.where(logs <= LOG_ZERO, np.float32(0), np.exp(logs.astype(np.float64)).astype(np.float32))
 
@@ -194,12 +194,12 @@ class PhraseTable:
                     raise DataError("the array 'alignments' links words that are not there", expected=_PART)
 
     def about(self) -> dict[str, Any]:
-        """What a model's description says of the table."""
+        """Return its description in `model.toml`."""
         about = {"scores": list(self.score_names), "pairs": len(self), "sources": len(self.sources)}
         return about if self.components is None else about | {"components": list(self.components.names)}
 
     @classmethod
-    def restored(cls, about: Mapping[str, Any], arrays: Arrays) -> PhraseTable:
+    def rebuild(cls, about: Mapping[str, Any], arrays: Arrays) -> PhraseTable:
         """Rebuild a table from its description and arrays."""
         for heading in ("scores", *(["components"] if "components" in about else [])):
             names = about[heading]
@@ -209,28 +209,32 @@ class PhraseTable:
 
     @classmethod
     def from_arrays(cls, score_names: Sequence[str], arrays: Arrays, *, components: Sequence[str] = ()) -> PhraseTable:
-        """Rebuild a table from what `arrays` gave, refusing arrays that do not fit together; little of them is read."""
+        """Rebuild a table from its `arrays`; refuse arrays that do not fit together. Little of them is read."""
         sources = ragged_array(arrays, "sources", "source_offsets", np.int32, _PART)
         targets = ragged_array(arrays, "targets", "target_offsets", np.int32, _PART)
         target_ids = typed_array(arrays, "target_ids", np.int32, (None,), _PART)
-        pairs = len(target_ids)
-        first_pair = typed_array(arrays, "first_pair", np.int64, (len(sources) + 1,), _PART)
+        pairs, scores = len(target_ids), len(score_names)
+        first_pair = typed_array(arrays, "first_pair", np.int64, (len(sources.offsets),), _PART)
         index = typed_array(arrays, "index", np.int32, (None,), _PART)
-        alignments = None
+        alignments = parts = None
         if "alignments" in arrays or "alignment_offsets" in arrays:
             alignments = ragged_array(arrays, "alignments", "alignment_offsets", np.uint16, _PART)
         fits = [
             (first_pair[0] == 0 and first_pair[-1] == pairs, "first_pair"),
-            (len(index).bit_count() == 1 and len(index) > len(sources), "index"),
-            (alignments is None or len(alignments) == pairs, "alignment_offsets"),
+            (len(index).bit_count() == 1 and len(index) >= len(sources.offsets), "index"),
+            (alignments is None or len(alignments.offsets) == pairs + 1, "alignment_offsets"),
         ]
         for holds, name in fits:
             if not holds:
                 raise DataError(f"the array '{name}' does not fit the others", expected=_PART)
-        parts = None
         if components:
-            shape = (pairs, len(components), len(score_names))
-            parts = Components(tuple(components), typed_array(arrays, "components", np.float32, shape, _PART))
+            cube = (pairs, len(components), scores)
+            parts = Components(tuple(components), typed_array(arrays, "components", np.float32, cube, _PART))
+        reordering = {}
+        for name in arrays:
+            if name.startswith(_REORDERING):
+                shape = (pairs, len(REORDERING_SCORES))
+                reordering[name.removeprefix(_REORDERING)] = typed_array(arrays, name, np.float32, shape, _PART)
         return cls(
             score_names=tuple(score_names),
             sources=sources,
@@ -238,16 +242,10 @@ class PhraseTable:
             first_pair=first_pair,
             targets=targets,
             target_ids=target_ids,
-            log_scores=typed_array(arrays, "log_scores", np.float32, (pairs, len(score_names)), _PART),
+            log_scores=typed_array(arrays, "log_scores", np.float32, (pairs, scores), _PART),
             alignments=alignments,
             counts=typed_array(arrays, "counts", np.float32, (pairs, 3), _PART) if "counts" in arrays else None,
-            log_reordering={
-                name.removeprefix(_REORDERING): typed_array(
-                    arrays, name, np.float32, (pairs, len(REORDERING_SCORES)), _PART
-                )
-                for name in arrays
-                if name.startswith(_REORDERING)
-            },
+            log_reordering=reordering,
             components=parts,
         )
 

@@ -20,17 +20,17 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.model.counted_pairs import CountedPairs, InstanceGroups
 
-#: What a count of one is in the integers that counts are kept in: sums of these do not depend on their order.
+#: A count of one in fixed-point integers, whose sums do not depend on their order.
 ONE = 1 << 36
 
 
-#: The numbers of words below nonterminals that are told apart: 1, 2, .. and so many or more.
+#: Size classes of nonterminals, in source words: 1, 2, .. and this many or more.
 HOLE_SIZES = 10
 
 
 @dataclass(frozen=True)
 class RuleExtraction(Options):
-    """Which rules are taken from an aligned text: by default those that Moses takes."""
+    """Limits of rule extraction from word-aligned text; by default those of Moses."""
 
     max_span: int = option(10, "longest initial phrase, in words, on either side", minimum=1, maximum=255)
     max_source_symbols: int = option(
@@ -52,7 +52,7 @@ class RuleExtraction(Options):
 
     @property
     def limits(self) -> NDArray[np.int32]:
-        """All of them as numbers, for kernels."""
+        """The limits as kernels take them."""
         return np.array([int(getattr(self, field.name)) for field in fields(RuleExtraction)], np.int32)
 
 
@@ -70,11 +70,11 @@ class AlignedText:
         return links_before(self.source.offsets, self.links)
 
     def for_kernels(self) -> kernels.AlignedText:
-        """Return the text as kernels take it that look at the links of words."""
+        """Return the text for kernels that look up links by word."""
         return aligned_rows(self.source, self.target, self.links, self.links_before)
 
     def pairs_for_kernels(self, most: int | None = None) -> kernels.AlignedText:
-        """Return the sentence pairs, or the first so many, as kernels take them that look at no links of words."""
+        """Return the first `most` sentence pairs, by default all, for kernels that do not look up links by word."""
         rows = slice(None) if most is None else slice(0, most + 1)
         source = Ragged(self.source.values, self.source.offsets[rows])
         target = Ragged(self.target.values, self.target.offsets[rows])
@@ -110,11 +110,11 @@ class RuleInstances:
 def hole_counts(
     text: AlignedText, options: RuleExtraction, *, sentences: int = 0, runtime: Runtime = Runtime()
 ) -> NDArray[np.float64]:
-    """How often nonterminals of rules are reordered, by how many source words they stand for.
+    """Count reordered and other nonterminals of rules, by the number of source words that they cover.
 
     The first row counts those that cross neither a link nor another nonterminal, the second row the others; columns are
-    1, 2, .. and 10 or more words. Counts are those of rules as they are found, before equal ones are put together, in
-    all sentence pairs or the first so many.
+    1, 2, .. and 10 or more words. Each occurrence of a rule counts, in the first `sentences` pairs, or in all if that
+    is 0.
     """
     last = min(sentences, len(text.links)) if sentences else len(text.links)
     with runtime.stage("counting reordered nonterminals") as share:
@@ -122,7 +122,7 @@ def hole_counts(
 
 
 class TargetCounts(NamedTuple):
-    """What target sides count, whatever their source sides: by a hash of their symbols, which rises."""
+    """Counts of target sides, summed over source sides; keyed by a hash of their symbols, in ascending order."""
 
     hashes: NDArray[np.uint64]
     counts: NDArray[np.uint64]
@@ -141,7 +141,7 @@ class TargetCounts(NamedTuple):
         return cls(hashes, sums(number, sums(ids, instances.counts, len(targets)), len(hashes)))
 
     def total(self, targets: Ragged[np.int32]) -> NDArray[np.uint64]:
-        """What each of these counts; they must be among those that were counted."""
+        """Return the count of each target side; all must have been counted."""
         wanted = kernels.side_hashes(targets.values, targets.offsets)
         rows = np.minimum(np.searchsorted(self.hashes, wanted), max(len(self.hashes) - 1, 0))
         if len(wanted) and (not len(self.hashes) or np.any(self.hashes[rows] != wanted)):
@@ -153,11 +153,11 @@ class CountedRules(CountedPairs[RuleInstances]):
     """Distinct rules of some instances; counts are in units of 1 / `ONE`."""
 
     def target_sums(self) -> NDArray[np.uint64]:
-        """What each target side counts here, its nonterminals told apart."""
+        """Return the count of each target side, with its nonterminals distinguished."""
         return sums(self.target_ids, self.joint, len(self.targets))
 
     def target_totals(self) -> NDArray[np.uint64]:
-        """What each target side counts here, whichever of its nonterminals is which."""
+        """Return the count of each target side, without distinguishing its nonterminals."""
         same = kernels.unpaired_sides(self.targets.values, self.targets.offsets)
         return sums(same, self.target_sums(), len(same))[same]
 
@@ -191,7 +191,7 @@ def count_instances(
     *,
     runtime: Runtime = Runtime(),
 ) -> CountedRules:
-    """Bring the instances of each rule together, and choose its links."""
+    """Group the instances of each rule, and choose its links."""
     if len(instances) >= 1 << 31:
         raise DataError(f"{len(instances)} rule instances", expected="fewer than 2**31: use shorter spans or less text")
     with runtime.stage("numbering source sides") as share:
@@ -227,7 +227,7 @@ def score_counted(
     *,
     runtime: Runtime = Runtime(),
 ) -> tuple[PhrasePairs, NDArray[np.int64]]:
-    """Score counted rules, given what each target side counts, and put them in order.
+    """Score counted rules, given the counts of target sides, and sort them.
 
     Returns also the rows in `counted` that they come from.
     """
@@ -244,7 +244,7 @@ def score_counted(
 def number_sides(
     text: AlignedText, instances: RuleInstances, target: bool, share: ShareDone, *, runtime: Runtime = Runtime()
 ) -> tuple[NDArray[np.int32], Ragged[np.int32]]:
-    """Number the distinct sides: the id of each instance, and the sides."""
+    """Number the distinct sides: return the id of each instance, and the sides."""
     ids, symbols, offsets = kernels.number_rule_sides(
         text.for_kernels(), instances.for_kernels(), target, runtime.threads, share
     )
@@ -261,7 +261,7 @@ def sums(ids: NDArray[np.integer], counts: NDArray[np.uint64], size: int) -> NDA
 def _frequencies(
     joint: NDArray[np.uint64], target: NDArray[np.uint64], source: NDArray[np.uint64]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The columns of counts, and those of scores with the relative frequencies filled in."""
+    """Return the columns of counts, and those of scores with relative frequencies."""
     counts = np.empty((len(joint), 3), np.float32)
     scores = np.empty((len(joint), len(PHRASE_SCORES)), np.float32)
     for column, total in enumerate((target, source)):

@@ -30,10 +30,10 @@ from dragoman.formats.cdec import (
 )
 from dragoman.formats.joshua import read_joshua_grammar, write_joshua_grammar
 from dragoman.model.bundle import Model
-from dragoman.model.features import initial_chart_weights, phrase_features
 from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
-from dragoman.model.moses_parts import numbered
+from dragoman.model.moses_parts import name_part
+from dragoman.model.parts import initial_chart_weights, phrase_features
 
 _GRAMMAR, _RULE_PENALTY, _LANGUAGE_MODEL = "tm", "RulePenalty", "LanguageModel"
 
@@ -77,7 +77,7 @@ def _model(
     rules: PhrasePairs, language_models: Sequence[PathLike], history: Mapping[str, str], runtime: Runtime
 ) -> Model:
     models = {
-        numbered("lm", i): LanguageModel.from_ngrams(read_arpa(file, runtime=runtime))
+        name_part("lm", i): LanguageModel.from_ngrams(read_arpa(file, runtime=runtime))
         for i, file in enumerate(language_models)
     }
     return Model(
@@ -182,7 +182,7 @@ def _write_language_models(model: Model, folder: Path, runtime: Runtime) -> None
 
 
 def _language_model(i: int) -> str:
-    return numbered(_LANGUAGE_MODEL, i)
+    return name_part(_LANGUAGE_MODEL, i)
 
 
 def _scores(model: Model) -> tuple[str, tuple[str, ...]]:

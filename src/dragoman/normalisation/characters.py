@@ -18,9 +18,8 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.metrics.combined import parse_metric
 from dragoman.model.bundle import Model
-from dragoman.model.features import initial_weights
 from dragoman.model.language_model import LanguageModel
-from dragoman.model.parts import Settings
+from dragoman.model.parts import Settings, initial_weights
 from dragoman.normalisation.examples import Examples
 from dragoman.normalisation.lexicon import Lexicon
 from dragoman.search.limits import SearchLimits

@@ -42,7 +42,7 @@ def anneal(
     together = functions is not None and functions.see_documents
     forests = bool(options.jump_every) and space_type.jumps_use_forests
     for part, bounds in document_parts(lines, documents, BATCH * runtime.threads, together=together):
-        found = space_type.of_result(translator, translator.search_together(part, forests=forests))
+        found = space_type.of_result(translator, translator.search_batch(part, forests=forests))
         space = replace(found, functions=functions, documents=bounds)
         settings = ChainSettings.annealing(options, seed=seed, first_number=first)
         yield space.result(*best_of_chains(space, settings, starts=space.best_found(), runtime=runtime), runtime)

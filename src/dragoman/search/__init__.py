@@ -1,5 +1,5 @@
-"""Sentence to hypergraph: the face that every search has, and a room for each kind of model.
+"""Search: the interface of all searches, and a folder for each kind of model.
 
-Callers see `Translator` and `SearchResult` of `translator.py`, and never a kind's own room (`phrase/`): `Translator.of`
-makes the one that a model is for.
+Callers use `Translator` and `SearchResult`, never a folder of one kind (`phrase/`): `Translator.of` makes the
+translator for a model.
 """

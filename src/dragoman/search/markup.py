@@ -1,4 +1,4 @@
-"""Translations given in the input: `<x translation="the dog">der hund</x> bellt` fixes what a span becomes.
+"""Translations given in the input: `<x translation="the dog">der hund</x> bellt` fixes the translation of a span.
 
 As in Moses, several translations are separated by `||`, and `prob` may give each a probability. Other tags are refused;
 `&lt;` and `&amp;` stand for the characters. Raw text is prepared around the tags, and given translations
@@ -20,8 +20,8 @@ _ATTRIBUTE = re.compile(r"([\w-]+)\s*=\s*\"([^\"]*)\"")
 
 
 @dataclass(frozen=True)
-class Given:
-    """What source words `begin` to `end` may become, with the logarithm of its probability."""
+class FixedTranslation:
+    """A given translation of source words `begin` to `end`, with its log-probability."""
 
     begin: int
     end: int
@@ -29,14 +29,14 @@ class Given:
     log_probability: float
 
 
-def parse_markup(line: str) -> tuple[str, list[Given]]:
+def parse_markup(line: str) -> tuple[str, list[FixedTranslation]]:
     """Split a marked-up sentence into its words and the given translations.
 
     >>> parse_markup('<x translation="the dog||a dog" prob="0.8||0.2">der hund</x> bellt')[0]
     'der hund bellt'
     """
     words: list[str] = []
-    given: list[Given] = []
+    given: list[FixedTranslation] = []
     opened: tuple[str, int, dict[str, str]] | None = None
     at = 0
     for tag in _TAG.finditer(line):
@@ -82,7 +82,7 @@ def prepare_markup(line: str, text: TextPreparation) -> str:
 
 
 def without_markup(line: str, text: TextPreparation) -> str:
-    """A marked-up sentence as it was written, and behind it the words of the given translations, in their case."""
+    """Return the words of a marked-up sentence, followed by those of the fixed translations, in their case."""
     words, given = parse_markup(line)
     cased = replace(text, lowercase=False)
     return " ".join([words, *cased.target(translation.target for translation in given)])
@@ -100,7 +100,7 @@ def _prepared_attribute(found: re.Match[str], text: TextPreparation) -> str:
     return f'translation="{"||".join(html.escape(target) for target in targets)}"'
 
 
-def _given(begin: int, end: int, attributes: dict[str, str]) -> list[Given]:
+def _given(begin: int, end: int, attributes: dict[str, str]) -> list[FixedTranslation]:
     if begin == end:
         raise DataError("found a tag around nothing", expected="words inside it")
     if "translation" not in attributes:
@@ -117,5 +117,5 @@ def _given(begin: int, end: int, attributes: dict[str, str]) -> list[Given]:
             probability = math.nan
         if not 0 < probability <= 1:
             raise DataError(f"found the probability '{share}'", expected="a number above 0, at most 1")
-        found.append(Given(begin, end, " ".join(target.split()), math.log(probability)))
+        found.append(FixedTranslation(begin, end, " ".join(target.split()), math.log(probability)))
     return found

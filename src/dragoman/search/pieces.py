@@ -1,10 +1,10 @@
-"""Sentences beyond a limit: they are cut after punctuation, and the translations of the pieces are joined."""
+"""Sentences that are too long: they are cut after punctuation, and the translations of the pieces are joined."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -19,7 +19,7 @@ _END = re.compile("[.!?…。\uff01\uff1f]+")
 
 
 def cut(words: Sequence[str], most: int) -> list[Sequence[str]]:
-    """Cut a sentence into pieces of at most so many words.
+    """Cut a sentence into pieces of at most `most` words.
 
     A piece ends with the last end of a sentence in its second half, or else with the last punctuation there.
 
@@ -35,9 +35,9 @@ def cut(words: Sequence[str], most: int) -> list[Sequence[str]]:
 
 
 def pieces_of(line: str, most: int) -> list[str]:
-    """Cut a tokenised sentence into pieces of at most so many words; those of a sentence with a tree have their part.
+    """Cut a tokenised sentence into pieces of at most `most` words.
 
-    A constituent that is cut is lost.
+    The pieces of a sentence with a tree have their parts of it; a constituent that is cut is lost.
     """
     words = words_of(line)
     pieces, begin = [], 0
@@ -57,8 +57,8 @@ def _length(window: Sequence[str]) -> int:
     return len(window)
 
 
-def joined(parts: Sequence[Translation]) -> Translation:
-    """Make one translation of those of a sentence's pieces; scores and features are sums."""
+def join_pieces(parts: Sequence[Translation]) -> Translation:
+    """Join the translations of the pieces of a sentence; scores and features are summed."""
     phrases: list[Phrase] = []
     trees: list[Subtree] = []
     features: defaultdict[str, float] = defaultdict(float)
@@ -81,7 +81,7 @@ def joined(parts: Sequence[Translation]) -> Translation:
 
 
 def _root(parts: Sequence[Translation], trees: Sequence[Subtree], source: int, target: int) -> Subtree:
-    """Glue that joins the parts of all pieces."""
+    """Return the glue root that joins the parts of all pieces."""
     features: defaultdict[str, float] = defaultdict(float)
     for name, value in (row for part in parts if part.tree is not None for row in part.tree.features.items()):
         features[name] += value
@@ -89,7 +89,7 @@ def _root(parts: Sequence[Translation], trees: Sequence[Subtree], source: int, t
 
 
 def _moved_tree(tree: Subtree, source: int, target: int) -> Subtree:
-    """Move a tree and all that is in it; trees may be deeper than calls can be."""
+    """Move a tree and its subtrees; not recursive, because trees may be deeper than the call stack."""
     moved: dict[int, Subtree] = {}
     for _, rule in reversed([*tree.rules()]):
         children = tuple(moved.pop(id(child)) for child in rule.children)
@@ -104,27 +104,3 @@ def _moved(phrase: Step, source: int, target: int) -> Step:
         target=(phrase.target[0] + target, phrase.target[1] + target),
         links=tuple((i + source, j + target) for i, j in phrase.links),
     )
-
-
-def batches(lines: Iterable[str], *, sentences: int, words: int, longest: int) -> Iterator[list[str]]:
-    """Group lines so that a group has at most so many of them, and no more once it has so many words.
-
-    A line of more than `longest` words is a group by itself.
-
-    >>> list(batches(["a b", "c", "d e f g", "h", "i", "j"], sentences=2, words=100, longest=3))
-    [['a b', 'c'], ['d e f g'], ['h', 'i'], ['j']]
-    """
-    group: list[str] = []
-    size = 0
-    for line in lines:
-        length = len(words_of(line))
-        if length > longest and group:
-            yield group
-            group, size = [], 0
-        group.append(line)
-        size += length
-        if length > longest or len(group) == sentences or size >= words:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group

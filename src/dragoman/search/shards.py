@@ -1,4 +1,4 @@
-"""Work on the shards of a text, by threads or workers that load the same model: results come back in order."""
+"""Work on the shards of a text, by threads or by workers that load the same model; results are in order."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Work(Protocol[MadeOf]):
     """Work on a shard: a function of a module, or an object whose class is of one, because workers get it pickled."""
 
     def __call__(self, translator: Translator, shard: Shard, /, *, runtime: Runtime) -> MadeOf:
-        """Return what is made of the shard; the translator has the same runtime."""
+        """Return the result of a shard; the translator has the same runtime."""
 
 
 @dataclass(frozen=True, eq=False)
 class ShardedTranslator:
-    """A translator and what it runs on: this process, or workers that load the same model from its folder.
+    """A translator on this process, or on workers that load the same model from its folder.
 
     Results do not depend on which.
     """
@@ -49,27 +49,24 @@ class ShardedTranslator:
         return cut_shards(lines, targets, first=first, threads=threads, longest=longest)
 
     def map(self, work: Work[Made], shards: Iterable[Shard], *, window: int | None = None) -> Iterator[Made]:
-        """Yield what is made of each shard, in order, as it becomes ready; here with all threads.
+        """Yield the result of each shard, in order, as it becomes ready; here with all threads.
 
-        Of shards that are sent, at most `window` are under way, by default what keeps workers busy.
+        At most `window` shards are sent and not yet done; by default enough to keep the workers busy.
         """
-        made = self.runtime.map_parts(self._sent(work), shards, window=window or sys.maxsize)
-        return self._unpacked(made)
+        search = _Search(self.translator, self.folder, work)
+        return self._unpack(self.runtime.map_parts(search, shards, window=window or sys.maxsize))
 
     def map_alone(self, work: Work[Made], shards: Iterable[Shard]) -> Iterator[Made]:
-        """Yield the same, each made with one thread: for work that does most of it outside kernels."""
-        return self._unpacked(self.runtime.map(self._sent(work), shards))
+        """Yield the result of each shard, computed with one thread: for work that is mostly done outside kernels."""
+        return self._unpack(self.runtime.map(_Search(self.translator, self.folder, work), shards))
 
-    def _sent(self, work: Work[Made]) -> _Search[Made]:
-        return _Search(self.translator, self.folder, work)
-
-    def _unpacked(self, every: Iterator[Callable[[Vocab], Made]]) -> Iterator[Made]:
+    def _unpack(self, every: Iterator[Callable[[Vocab], Made]]) -> Iterator[Made]:
         return (made(self.translator.model.target_vocab) for made in every)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """All that it takes to make a translator where the model is on disk."""
+    """Everything needed to make a translator on a machine that has the model on disk."""
 
     model: Path
     digest: str
@@ -81,13 +78,13 @@ class Recipe:
 
     @classmethod
     def of(cls, translator: Translator, folder: Path) -> Recipe:
-        """How to make a translator again, given the folder of its model."""
+        """Return the recipe of a translator whose model is in a folder."""
         of = translator
         digest = model_digest(folder)
         return cls(folder.absolute(), digest, of.weights, of.limits, of.space, of.climbing, of.markup)
 
     def translator(self) -> Translator:
-        """Make it, with one thread; what does not depend on weights is made once a process."""
+        """Make the translator, with one thread; everything that does not depend on weights is made once per process."""
         made = _made(self.model, self.digest, self.limits, self.space, self.climbing, self.markup)
         return made.reweighted(self.weights)
 
@@ -128,7 +125,7 @@ def _search_again(recipe: Recipe, work: Work[Made]) -> _Search[Made]:
 
 @dataclass(frozen=True, eq=False)
 class _Result(Generic[Made]):
-    """What was made of a shard; it goes back without the words of the model, and is called with these."""
+    """The result of a shard; it is sent without the model's vocabulary, and called with it on arrival."""
 
     made: Made
     vocab: Vocab
@@ -147,14 +144,14 @@ def _unpickled(packed: bytes, vocab: Vocab) -> Any:
 
 
 class _Pickler(pickle.Pickler):
-    """Leaves out the words of the model, which both sides have: of a batch's vocabulary only what is new is sent."""
+    """Leaves out the model's vocabulary, which both sides have: only new words of a batch are sent."""
 
     def __init__(self, stream: io.BytesIO, vocab: Vocab):
         super().__init__(stream, pickle.HIGHEST_PROTOCOL)
         self._vocab = vocab
 
     def persistent_id(self, value: Any) -> bytes | None:
-        """The words that a vocabulary has beyond the model's, or None for whatever is no such vocabulary."""
+        """Return the words of a vocabulary beyond the model's, or None for any other value."""
         known = self._vocab
         if not isinstance(value, Vocab) or len(value) < len(known):
             return None
@@ -173,7 +170,7 @@ class _Unpickler(pickle.Unpickler):
         self._known = {b"\n": vocab}
 
     def persistent_load(self, words: bytes) -> Vocab:
-        """The model's vocabulary with some more words; the same object for the same words."""
+        """Return the model's vocabulary with more words; the same object for the same words."""
         if words not in self._known:
             self._known[words] = self._vocab.extend(words)[0]
         return self._known[words]

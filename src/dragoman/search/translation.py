@@ -7,17 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from json import dumps
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.display import html_table, shortened
-from dragoman.core.errors import DataError, UsageError
+from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
-from dragoman.core.runtime import Runtime
 
 #: The colours of phrases and rules, one after the other, in pictures and notebooks.
 COLOURS = ("#dbe9f1", "#f6e3cf", "#dff0d8", "#eadff0", "#f7f0c8", "#f3d9dc")
@@ -25,7 +24,7 @@ COLOURS = ("#dbe9f1", "#f6e3cf", "#dff0d8", "#eadff0", "#f7f0c8", "#f3d9dc")
 Side = Literal["source", "target"]
 Links = Sequence[tuple[int, int]]
 
-#: Boxes in boxes that a notebook shows; browsers stop at some hundred.
+#: The depth of nested boxes that a notebook shows; browsers stop at some hundred.
 _MOST_BOXES = 100
 
 
@@ -41,11 +40,11 @@ class Phrase:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Subtree:
-    """One rule of a hierarchical derivation: the words that it covers on both sides, and what fills its holes.
+    """One rule of a hierarchical derivation: the words that it covers on both sides, and the rules in its holes.
 
     `children` come in the order of the source. `links` join words of the rule itself, and `features` are its own, if
     they were asked for. The root of a derivation is `glue`: its children are the parts of the sentence, from left to
-    right, and it has no words of its own. Trees may be deeper than calls can be: nothing here calls itself.
+    right, and it has no words of its own. Trees may be deeper than the call stack: nothing here is recursive.
     """
 
     source: tuple[int, int]
@@ -57,7 +56,7 @@ class Subtree:
     features: Mapping[str, float] = field(default_factory=dict)
 
     def rules(self) -> Iterator[tuple[int, Subtree]]:
-        """Yield all rules with their depth, each before what fills its holes; glue is none."""
+        """Yield all rules with their depth in pre-order; glue is no rule."""
         below = [(0, self)]
         while below:
             depth, tree = below.pop()
@@ -84,18 +83,18 @@ class Subtree:
 
     @property
     def _own(self) -> tuple[object, ...]:
-        """All but what fills the holes."""
+        """All but the children."""
         return self.source, self.target, len(self.children), self.links, self.unknown, self.glue, self.features
 
     def heights(self) -> dict[int, int]:
-        """How many rules there are below each rule, on the longest way, by `id(rule)`."""
+        """Return the height of each rule: the number of rules on its longest path down, by `id(rule)`."""
         found: dict[int, int] = {}
         for _, rule in reversed([*self.rules()]):
             found[id(rule)] = max((1 + found[id(child)] for child in rule.children), default=0)
         return found
 
     def json(self) -> str:
-        """The tree as JSON, with all its fields, rule in rule."""
+        """Return the tree as nested JSON, with all its fields."""
         pieces: list[str] = []
         waiting: list[str | Subtree] = [self]
         while waiting:
@@ -112,16 +111,16 @@ class Subtree:
         return "".join(pieces)
 
     def covers(self, side: Side) -> bool:
-        """Whether there is a word of one side in it."""
+        """Tell whether the subtree has a word on one side."""
         begin, end = getattr(self, side)
         return bool(begin < end)
 
     def all_links(self) -> tuple[tuple[int, int], ...]:
-        """The links of all words below, by source."""
+        """Return the links of all words below, sorted by source position."""
         return tuple(sorted(link for _, rule in self.rules() for link in rule.links))
 
     def symbols(self, side: Side) -> list[int]:
-        """One side of the rule: positions of words, and -1 and -2 for holes."""
+        """Return one side of the rule: positions of words, and -1 and -2 for holes."""
         symbols, at = [], getattr(self, side)[0]
         for (begin, end), k in sorted((getattr(child, side), k) for k, child in enumerate(self.children)):
             symbols += [*range(at, begin), -1 - k]
@@ -129,7 +128,7 @@ class Subtree:
         return [*symbols, *range(at, getattr(self, side)[1])]
 
     def spelt(self, side: Side, words: Sequence[str]) -> str:
-        """One side of the rule as text, given the words of the sentence.
+        """Return one side of the rule as text, given the words of the sentence.
 
         >>> hole = Subtree((1, 2), (2, 3), (), (), False)
         >>> Subtree((0, 3), (0, 3), (hole,), (), False).spelt("target", ["does", "not", "sleep"])
@@ -142,7 +141,7 @@ class Subtree:
 class Translation:
     """The best derivation of a sentence. Prints as its text.
 
-    The phrases of a hierarchical model are what glue joined; `tree` has what is inside them.
+    The phrases of a hierarchical model are the parts that glue joins; `tree` has the rules inside them.
     """
 
     source: str
@@ -160,11 +159,11 @@ class Translation:
         return self.text
 
     def explained(self) -> Explanation:
-        """Return the same, which prints as how it was made."""
+        """Return the same translation, which prints with its derivation."""
         return Explanation(**vars(self))
 
     def described(self) -> str:
-        """Describe how it was made, in lines: phrases or rules, word links, score and features."""
+        """Describe the derivation, in lines: phrases or rules, word links, score and features."""
         source, target = self.source.split(), self.text.split()
         steps: list[tuple[str, str, Links]]
         if self.tree is None:
@@ -182,7 +181,7 @@ class Translation:
         return "\n".join([self.text, f"score {self.score:.4f}", *rows, *([told] if told else [])])
 
     def json(self, number: int) -> str:
-        """All of it as a JSON object, with the number of the sentence before it."""
+        """Return all fields as a JSON object, with the number of the sentence first."""
         row = dumps({"id": number, **asdict(replace(self, tree=None))}, ensure_ascii=False)
         # The tree is the last of the fields.
         return row if self.tree is None else f"{row.removesuffix('null}')}{self.tree.json()}}}"
@@ -206,19 +205,19 @@ class Translation:
 
 
 class Explanation(Translation):
-    """A translation that prints as how it was made."""
+    """A translation that prints with its derivation."""
 
     def __str__(self) -> str:
         return self.described()
 
 
 def _shown(links: Links) -> str:
-    """Word links as in files of alignments."""
+    """Write word links as in alignment files."""
     return " ".join(f"{i}-{j}" for i, j in links)
 
 
 def _boxes(tree: Subtree, source: Sequence[str], target: Sequence[str]) -> str:
-    """Both sides of a derivation, each rule a box around what fills its holes, in one colour on both sides."""
+    """Draw both sides of a derivation; each rule is a box around its children, in one colour on both sides."""
     rules = [*tree.rules()]
     colours = {id(rule): COLOURS[i % len(COLOURS)] for i, (_, rule) in enumerate(rules)}
     depths = {id(rule): depth for depth, rule in rules}
@@ -254,7 +253,7 @@ def _boxes(tree: Subtree, source: Sequence[str], target: Sequence[str]) -> str:
 
 
 def _rules_table(tree: Subtree, source: Sequence[str], target: Sequence[str]) -> str:
-    """The rules with their features, if they are known; what has no rule, the language model's share too, is glue's."""
+    """Tabulate the rules with their features, if known; values of no rule, such as LM scores, belong to glue."""
     names = list(dict.fromkeys(name for node in [tree, *(rule for _, rule in tree.rules())] for name in node.features))
     if not names:
         return ""
@@ -280,18 +279,18 @@ def pair_feature(table: str, row: int) -> str:
 
 
 class SearchResult(ABC):
-    """A batch of sentences after the search, ready to be looked at in several ways."""
+    """Search results of a batch of sentences: translations, n-best lists, hypergraphs."""
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many sentences there are."""
+        """Return the number of sentences."""
 
     @abstractmethod
     def has_derivation(self, i: int) -> bool:
-        """Whether sentence i has a derivation; only a forced target can leave it without."""
+        """Tell whether sentence i has a derivation; only a forced target can have none."""
 
     def is_too_large(self, i: int) -> bool:
-        """Whether the search for the forced target of sentence i was given up, because it needed too much memory."""
+        """Tell whether the search for the forced target of sentence i was given up: it needed too much memory."""
         return False
 
     @abstractmethod
@@ -305,14 +304,14 @@ class SearchResult(ABC):
     def pair_lists(self, k: int) -> NBest:
         """Return the same as `nbest`, but with the pairs of mixed tables as features in place of their scores.
 
-        Each is named by `pair_feature` and counts how often it is in the derivation, so that scores can be had for
-        other shares.
+        Each is named by `pair_feature` and counts its uses in the derivation, so that scores can be computed for other
+        interpolation weights.
         """
         raise UsageError("only a phrase-based model has mixed tables")
 
     @abstractmethod
     def hypergraph(self, i: int, *, features: bool = True) -> Hypergraph:
-        """Return all that the search kept of sentence i, after a search with `forests`."""
+        """Return the hypergraph of sentence i, after a search with `forests`."""
 
     @abstractmethod
     def edge_features(self, i: int, edges: NDArray[np.integer]) -> FeatureRows:
@@ -324,58 +323,3 @@ class SearchResult(ABC):
 
         The best under other weights is one, which needs no other search.
         """
-
-
-class Outcomes(Protocol):
-    """What kernels found: the outcome of each sentence (0 found, 1 no derivation, 2 too large), and more."""
-
-    @property
-    def outcomes(self) -> NDArray[np.uint8]:
-        """One for each sentence."""
-
-
-Batch = TypeVar("Batch")
-Found = TypeVar("Found", bound=Outcomes)
-
-_TOO_LARGE = 2
-
-
-class BatchResult(SearchResult, Generic[Batch, Found]):
-    """What a kernel found of a batch; `global_values` are of features that a search cannot see."""
-
-    def __init__(
-        self,
-        batch: Batch,
-        found: Found,
-        *,
-        global_values: FeatureRows | None = None,
-        runtime: Runtime = Runtime(),
-    ):
-        self.batch = batch
-        self.found = found
-        self._global_values = global_values
-        self._runtime = runtime
-
-    def __len__(self) -> int:
-        return len(self.found.outcomes)
-
-    def has_derivation(self, i: int) -> bool:
-        """Whether sentence i has a derivation; only a forced target can leave it without."""
-        return bool(self.found.outcomes[i] == 0)
-
-    def is_too_large(self, i: int) -> bool:
-        """Whether the search for the forced target of sentence i was given up."""
-        return bool(self.found.outcomes[i] == _TOO_LARGE)
-
-
-def refuse_too_large(found: Outcomes, lines: Sequence[str], max_size: int, what: str) -> None:
-    """Refuse the first sentence that needed more memory than was allowed.
-
-    Not for forced targets: a sentence more or less that cannot be derived is no reason to lose the work on the others.
-    """
-    for i in np.flatnonzero(found.outcomes == _TOO_LARGE).tolist():
-        line = lines[i]
-        raise DataError(
-            f"the search of '{shortened(line)}' ({len(line.split())} words) needs more than {max_size:,} {what}",
-            expected="a shorter sentence, tighter limits, or a larger max-size",
-        )

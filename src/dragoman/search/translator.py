@@ -1,4 +1,4 @@
-"""Translating: lines in, translations, n-best lists or hypergraphs out, whatever the kind of model."""
+"""Translators: lines in, translations, n-best lists or hypergraphs out, for every kind of model."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from dragoman.core.weights import Weights
 from dragoman.features import Feature, GlobalFeature
 from dragoman.model.bundle import Model
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
-from dragoman.search.pieces import batches, joined, pieces_of
+from dragoman.search.pieces import join_pieces, pieces_of
 from dragoman.search.translation import SearchResult, Translation
 from dragoman.text.words import words_of
 
-#: Sentences that are searched together, for each thread: enough to keep threads busy, few enough to stream.
+#: Sentences per batch and thread: enough to keep threads busy, few enough to stream.
 BATCH = 16
 
-#: A batch takes no more sentences when it has so many words for each thread: their options have to fit into memory.
+#: Words per batch and thread, after which it takes no more sentences: their options have to fit into memory.
 WORDS = 4096
 
-#: Where the search for each kind of model is.
+#: The translator of each kind of model.
 _SEARCHES = {
     "phrase": "dragoman.search.phrase.translator:PhraseTranslator",
     "chart": "dragoman.search.chart.translator:ChartTranslator",
@@ -38,7 +38,7 @@ _SEARCHES = {
 
 @dataclass(frozen=True)
 class Shard:
-    """A batch of a text: tokenised sentences, the first of which is number `first` of the text.
+    """A batch of a text: tokenised sentences, beginning with sentence number `first` of the text.
 
     `targets` are the only translations that are allowed, and `documents` labels of the sentences, if there are any.
     """
@@ -49,7 +49,7 @@ class Shard:
     documents: Sequence[object] | None = None
 
     def is_too_long(self, longest: int) -> bool:
-        """Whether this is one sentence of more words than are searched at once."""
+        """Tell whether this is a single sentence that is too long to be searched at once."""
         return len(self.lines) == 1 and len(words_of(self.lines[0])) > longest
 
 
@@ -61,7 +61,7 @@ def cut_shards(
     threads: int = 1,
     longest: int = SearchLimits().max_words,
 ) -> Iterator[Shard]:
-    """Cut a text, whose first sentence has the number `first`, into batches for so many threads.
+    """Cut a text, whose first sentence has the number `first`, into batches for `threads` threads.
 
     A line of more than `longest` words is a batch by itself.
 
@@ -79,11 +79,35 @@ def cut_shards(
         first += len(part)
 
 
+def batches(lines: Iterable[str], *, sentences: int, words: int, longest: int) -> Iterator[list[str]]:
+    """Group lines: a group ends after `sentences` lines, or once it has `words` words.
+
+    A line of more than `longest` words is a group by itself.
+
+    >>> list(batches(["a b", "c", "d e f g", "h", "i", "j"], sentences=2, words=100, longest=3))
+    [['a b', 'c'], ['d e f g'], ['h', 'i'], ['j']]
+    """
+    group: list[str] = []
+    size = 0
+    for line in lines:
+        length = len(line.encode(errors="surrogatepass").split())  # as bytes: only ASCII white space separates words
+        if length > longest and group:
+            yield group
+            group, size = [], 0
+        group.append(line)
+        size += length
+        if length > longest or len(group) == sentences or size >= words:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
 class Translator(ABC):
     """Translates tokenised sentences with a model, under some weights.
 
-    `limits` say how hard to search, `space` which derivations there are, and `runtime` what it runs on; results do not
-    depend on the number of threads.
+    `limits` set the search effort, `space` the search space, and `runtime` the threads; results do not depend on their
+    number.
     """
 
     def __init__(
@@ -127,8 +151,8 @@ class Translator(ABC):
     ) -> Translator:
         """Return the translator for a model's kind.
 
-        `weights` replace the model's. `climbing` is greedy search in place of the beam, or after it. With `markup`,
-        sentences may fix translations of spans, see `markup.py`. `features` come beside those of the model.
+        `weights` replace the model's. `climbing` is greedy search instead of the beam search, or after it. With
+        `markup`, sentences may fix translations of spans, see `markup.py`. `features` are added to the model's.
         """
         search: type[Translator] = resolve_name(_SEARCHES[model.kind])
         return search(
@@ -143,45 +167,45 @@ class Translator(ABC):
         )
 
     def reweighted(self, weights: Weights, *, runtime: Runtime | None = None) -> Self:
-        """Return the same translator under other weights; what does not depend on them is shared."""
+        """Return the same translator with other weights; everything that does not depend on them is shared."""
         other = copy.copy(self)
         other.weights = weights
         other.runtime = runtime or self.runtime
         return other
 
     @abstractmethod
-    def search_together(
+    def search_batch(
         self, part: Sequence[str], *, forests: bool = False, targets: Sequence[str] | None = None
     ) -> SearchResult:
-        """Search a batch of tokenised sentences, by dense and sparse features: global ones count for nothing.
+        """Search a batch of tokenised sentences, with dense and sparse features; global features are ignored.
 
-        With `forests`, all that the search kept can be had from what comes back. `targets` allows only these
-        translations, and the search then misses none of their derivations.
+        With `forests`, the result has n-best lists and hypergraphs. `targets` are the only translations that are
+        allowed; the search then finds all their derivations.
         """
 
     def search_shard(self, shard: Shard, *, forests: bool = False) -> SearchResult:
-        """Search the sentences of a shard together; see `search_together`. One that is too long is refused."""
+        """Search the sentences of a shard together; see `search_batch`. One that is too long is refused."""
         if shard.is_too_long(self.limits.max_words):
             raise self._too_long(shard.lines[0])
-        return self.search_together(shard.lines, forests=forests, targets=shard.targets)
+        return self.search_batch(shard.lines, forests=forests, targets=shard.targets)
 
     def translate_shard(self, shard: Shard, *, features: bool = False) -> list[Translation]:
         """Describe the best derivation of each sentence of a shard; one that is too long is translated in pieces."""
         if self.markup or not shard.is_too_long(self.limits.max_words):
             return self.search_shard(shard).translations(features=features)
         pieces, together = pieces_of(shard.lines[0], self.limits.max_words), self.runtime.threads
-        # What a search leaves is dropped before the next: memory does not grow with the sentence.
+        # Each result is dropped before the next search: memory does not grow with the sentence.
         parts = [
             part
             for first in range(0, len(pieces), together)
-            for part in self.search_together(pieces[first : first + together]).translations(features=features)
+            for part in self.search_batch(pieces[first : first + together]).translations(features=features)
         ]
-        return [joined(parts)]
+        return [join_pieces(parts)]
 
     def search_batches(
         self, lines: Iterable[str], *, forests: bool = False, targets: Iterable[str] | None = None
     ) -> Iterator[SearchResult]:
-        """Search tokenised sentences, in order, a batch at a time; see `search_together`."""
+        """Search tokenised sentences, in order, a batch at a time; see `search_batch`."""
         self.refuse_global_features()
         for shard in self._shards(lines, targets):
             yield self.search_shard(shard, forests=forests)
@@ -198,7 +222,7 @@ class Translator(ABC):
         )
 
     def refuse_global_features(self) -> None:
-        """Refuse weights by which a global feature has a say in what is best: no dynamic program can score it."""
+        """Refuse a weight other than 0 for a global feature: no dynamic program can score it."""
         for name in self.model.global_features:
             if self.weights.get(name, 0.0) != 0:
                 raise UsageError(
@@ -218,11 +242,11 @@ class Translator(ABC):
             yield part.nbest(k, distinct=distinct)
 
     def search(self, line: str, *, features: bool = True) -> Hypergraph:
-        """Search one tokenised sentence and return all that was kept, as a hypergraph."""
+        """Search one tokenised sentence and return its hypergraph."""
         (part,) = self.search_batches([line], forests=True)
         return part.hypergraph(0, features=features)
 
     def force(self, line: str, target: str) -> Hypergraph | None:
-        """Return all derivations found of one translation of a sentence, or None where the model cannot reach it."""
+        """Return all derivations of one translation of a sentence, or None if the model cannot reach it."""
         (part,) = self.search_batches([line], forests=True, targets=[target])
         return part.hypergraph(0) if part.has_derivation(0) else None

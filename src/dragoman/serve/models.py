@@ -16,7 +16,6 @@ from dragoman.core.errors import DragomanError, UsageError
 from dragoman.core.store import Origin, array_origins, changed_in_place, copied_arrays
 from dragoman.core.weights import Weights
 from dragoman.front.system import System, load
-from dragoman.model.source_trees import features_of_trees
 from dragoman.normalisation.normaliser import MODEL, NAME, Normaliser
 from dragoman.serve import schemas
 from dragoman.serve.limits import RequestError, refusal_of
@@ -177,7 +176,7 @@ class NamedModel:
                 schemas.FeatureInfo(name=name, group=_group(name), weight=weights.get(name, 0.0), dense=name in dense)
                 for name in [*dense, *others]
             ],
-            needs_trees=bool(features_of_trees(model)),
+            needs_trees=bool(model.tree_features),
             normalises=loaded.normaliser is not None,
             weight_sets=list(loaded.weight_sets),
             set_weights={

@@ -17,15 +17,13 @@ from dragoman.core.runtime import Runtime
 from dragoman.decision.settings import Decision
 from dragoman.formats.penn_trees import TreeFile, with_trees
 from dragoman.front.system import System
-from dragoman.model.source_trees import features_of_trees, trees_for
 from dragoman.search.translation import Translation
 from dragoman.serve import schemas, segmentation
 from dragoman.serve.json_bodies import Answer, Written, api_router, written
 from dragoman.serve.models import NamedModel
 from dragoman.serve.segmentation import Split
 from dragoman.serve.service import Service, check_rule
-from dragoman.translation.outputs import Outputs, SentenceResult
-from dragoman.translation.stream import Stream
+from dragoman.translation.stream import Outputs, SentenceResult, Stream
 
 T = TypeVar("T")
 
@@ -69,7 +67,7 @@ def translated(
 
 def _trees(system: System, sources: Sequence[Source]) -> TreeFile | None:
     given = [source.tree for source in sources if source.tree is not None]
-    return trees_for(system.model, given if len(given) == len(sources) else None, name="trees", runtime=ALONE)
+    return system.model.open_trees(given if len(given) == len(sources) else None, name="trees", runtime=ALONE)
 
 
 def derivation_json(translation: Translation) -> Written:
@@ -133,7 +131,7 @@ async def warm_up(service: Service) -> None:
 
     def work(model: NamedModel) -> None:
         segmentation.split("A. B.", model.languages[0])
-        if not features_of_trees(model.system.model):
+        if not model.system.model.tree_features:
             translated(model.system, [Source("A.")], prepared=False, features=False)
 
     for model in service.shelf:
@@ -192,7 +190,7 @@ async def _decided(
     if not sources:
         return []
     system = model.weighted(asked.weights)
-    of_trees = features_of_trees(system.model)
+    of_trees = system.model.tree_features
     trees = [source.tree for source in sources if source.tree is not None and of_trees]
 
     def work() -> list[str]:

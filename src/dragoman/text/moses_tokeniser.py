@@ -1,4 +1,4 @@
-"""sacremoses, made fast: the same tokens, by remembering what becomes of each word."""
+"""A fast sacremoses: the same tokens, with a cache of the tokens of each word."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import functools
 import re
 
 from sacremoses import MosesTokenizer
-
-from dragoman.text.normalise import protected_spans
 
 _REMEMBERED_PIECES = 1 << 18
 # Control characters that sacremoses removes from within words, and the literal that it writes multiple dots with.
@@ -19,12 +17,12 @@ _IDEOGRAPHS = ("cjk", "ja", "ko", "zh")
 
 @functools.cache
 def line_tokeniser(language: str, split_dashes: bool) -> LineTokeniser:
-    """The tokeniser of a language; it keeps what it remembers for the next text."""
+    """Return the tokeniser of a language; it keeps its cache for the next text."""
     return LineTokeniser(language, split_dashes)
 
 
 def _ranges(characters: str) -> str:
-    """Characters as ranges of a class of an expression.
+    """Write characters as ranges of a class of a regular expression.
 
     >>> _ranges("cab-")
     '\\\\-a-c'
@@ -37,11 +35,11 @@ def _ranges(characters: str) -> str:
 
 
 class LineTokeniser:
-    """Gives what `MosesTokenizer.tokenize` gives, several times as fast, by remembering what becomes of each word.
+    """Does what `MosesTokenizer.tokenize` does, several times as fast: it caches the tokens of each word.
 
     Its rules look one character to either side of a punctuation mark or, after a full stop, at the first character
-    of the next word. So a line can be cut at a space that has a letter or digit on either side: what happens to the
-    piece before it depends on the piece, on whether the line begins or ends there, and on the kind of that character.
+    of the next word. So a line can be cut at a space that has a letter or digit on either side: the tokens of the piece
+    before it depend on the piece, on whether the line begins or ends there, and on the kind of that character.
     """
 
     def __init__(self, language: str, split_dashes: bool):
@@ -72,17 +70,6 @@ class LineTokeniser:
         if piece:
             done.append(self._remembered("A" if done else "", piece, ""))
         return " ".join(done)
-
-    def tokenise_around(self, line: str) -> str:
-        """Do the same, but leave URLs, addresses, numbers and the like whole."""
-        spans = protected_spans(line)
-        if not spans:
-            return self.tokenise(line)
-        parts, at = [], 0
-        for begin, end in spans:
-            parts += [self.tokenise(line[at:begin]), line[begin:end]]
-            at = end
-        return " ".join(part for part in [*parts, self.tokenise(line[at:])] if part)
 
     def _stand_in(self, word: str) -> str:
         return "a" if self.moses.islower(word[0]) else "1" if word[0] in "0123456789" else "A"

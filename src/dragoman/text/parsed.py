@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class SourceTree:
-    """The constituents of a sentence of so many words: row i of `spans` is where the one called `labels[i]` is.
+    """The constituents of a sentence of `words` words: row i of `spans` is the span of the constituent `labels[i]`.
 
     A sentence without a parse has no constituents. Several may cover the same words, as an S of nothing but a VP does.
     """
@@ -42,18 +42,19 @@ class SourceTree:
 
     @classmethod
     def nothing(cls, words: int) -> SourceTree:
-        """What is known of a sentence without a parse."""
+        """Return the tree of a sentence without a parse: it has no constituents."""
         return cls(words, (), np.empty((0, 2), np.int32))
 
     def part(self, begin: int, end: int) -> SourceTree:
-        """The constituents that lie wholly in a piece of the sentence, numbered from its first word."""
+        """Return the constituents that lie wholly in a piece of the sentence, numbered from its first word."""
         inside = np.flatnonzero((self.spans[:, 0] >= begin) & (self.spans[:, 1] <= end))
         return SourceTree(end - begin, tuple(self.labels[i] for i in inside.tolist()), self.spans[inside] - begin)
 
 
 class ParsedLine(str):
-    """A prepared sentence that knows its constituents: whatever takes lines takes it, and models with features of
-    trees look at them. A string that is made of it, such as its lower case, knows nothing of them any more.
+    """A prepared sentence with its constituents, for models with features of trees; it is used like any line.
+
+    A string derived from it, such as its lower case, has no constituents.
 
     >>> line = ParsedLine("a man sleeps", SourceTree(3, ("NP",), np.array([[0, 2]])))
     >>> line == "a man sleeps", line.tree.labels
@@ -65,7 +66,7 @@ class ParsedLine(str):
     tree: SourceTree
 
     def __new__(cls, text: str, tree: SourceTree) -> ParsedLine:
-        """Make a line; the tree is that of its words."""
+        """Make a line with the tree of its words."""
         line = super().__new__(cls, text)
         object.__setattr__(line, "tree", tree)
         return line
@@ -106,7 +107,7 @@ def characters(token: str) -> str:
 
 
 def same_boundaries(ours: Sequence[str], theirs: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Where the words of another tokenisation begin and end among ours; None if the texts are not the same.
+    """Map the word boundaries of another tokenisation to ours; None if the texts differ.
 
     Boundary i of theirs, before their word i, is before our word `begin[i]` and behind our word `end[i] - 1`; where it
     falls inside one of our words, both are -1. They differ only around words that have no characters.
@@ -127,7 +128,7 @@ def same_boundaries(ours: Sequence[str], theirs: Sequence[str]) -> tuple[NDArray
 
 
 def first_difference(ours: Sequence[str], theirs: Sequence[str]) -> tuple[int, int]:
-    """Which word of each of two texts is the first that has other characters; behind the last if a text ends before.
+    """Return the first word in each of two texts where their characters differ; after the last word if a text ends.
 
     >>> first_difference("I don't know".split(), "I do n't care".split())
     (2, 3)

@@ -1,4 +1,4 @@
-"""Segmenters: words of text that is written without spaces between them, by a tool for the language or by characters.
+"""Segmenters: they cut text that is written without spaces into words, by a tool for the language or by characters.
 
 A tool is a package in an extra of its own: a small class with `words`, and a line in `SEGMENTERS`.
 """
@@ -12,10 +12,9 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, Literal, Protocol
 
 from dragoman.core.errors import UsageError
-from dragoman.text.normalise import protected_spans
 from dragoman.text.words import UNSPACED
 
-#: How one side of a text is segmented; a model knows it, so that all text goes the same way.
+#: The segmenter of one side of a text; a model stores it, so that all text is cut in the same way.
 Segmentation = Literal["none", "characters", "mecab", "jieba", "pythainlp"]
 
 #: Vowel and tone signs, which belong to the character before.
@@ -112,34 +111,28 @@ SEGMENTERS: dict[Segmentation, type[Segmenter]] = {
 
 
 def is_installed(name: Segmentation) -> bool:
-    """Whether a segmenter can be used here."""
+    """Tell whether the package of a segmenter is installed."""
     package = SEGMENTERS[name].package
     return package is None or importlib.util.find_spec(package) is not None
 
 
 def tool_for(language: str) -> Segmentation | None:
-    """The tool for a language, whether it is installed or not."""
+    """Return the tool for a language, installed or not."""
     code = language.split("-")[0].split("_")[0]
     return next((name for name, segmenter in SEGMENTERS.items() if code in segmenter.languages), None)
 
 
-def segment(line: str, name: Segmentation) -> str:
-    """Cut a line into words with single spaces between them; URLs, numbers and the like stay whole.
+def segment(text: str, name: Segmentation) -> str:
+    """Cut text into words with single spaces between them.
 
-    >>> segment("猫が3,000匹いるよ。cats and dogs", "characters")
-    '猫 が 3,000 匹 い る よ 。 cats and dogs'
+    >>> segment("猫が3匹いるよ。cats and dogs", "characters")
+    '猫 が 3 匹 い る よ 。 cats and dogs'
     """
-    words, at = _loaded(name).words, 0
-    found: list[str] = []
-    for begin, end in [*protected_spans(line), (len(line), len(line))]:
-        found += words(line[at:begin]) if line[at:begin].strip() else ()
-        found += (line[begin:end],)
-        at = end
-    return " ".join(" ".join(found).split())
+    return " ".join(" ".join(_load(name).words(text)).split()) if text.strip() else ""
 
 
 @functools.cache
-def _loaded(name: Segmentation) -> Segmenter:
+def _load(name: Segmentation) -> Segmenter:
     segmenter = SEGMENTERS[name]
     if not is_installed(name):
         raise UsageError(

@@ -23,16 +23,16 @@ Units = Literal["words", "characters"]
 #: What stands for a space, and at the beginning and end of a line whose boundaries are marked.
 MARK = "▁"
 
-# White space that would cut units apart, and the mark itself, are written as units of their own, so that whatever a
-# line holds can be had back.
+# White space that would cut units apart, and the mark itself, are written as units of their own, so that every line can
+# be restored.
 _WRITTEN = {" ": MARK, MARK: 2 * MARK, "\t": f"{MARK}t", "\v": f"{MARK}v", "\f": f"{MARK}f", "\r": f"{MARK}r"}
 _READ = {written: character for character, written in _WRITTEN.items()}
 
 
 def characters_of(line: str, *, boundaries: bool = False) -> str:
-    """Write the characters of a line as words; with `boundaries`, a mark stands before the first and after the last.
+    """Write the characters of a line as words; with `boundaries`, add a mark before the first and after the last.
 
-    A character is one code point: what a combining mark does to a letter, a model learns as it learns the rest.
+    A character is one code point: a model learns the effect of combining marks like everything else.
 
     >>> characters_of("da ist"), characters_of("da", boundaries=True), characters_of("▁")
     ('d a ▁ i s t', '▁ d a ▁', '▁▁')
@@ -41,10 +41,10 @@ def characters_of(line: str, *, boundaries: bool = False) -> str:
     return f"{MARK} {written} {MARK}" if boundaries and line else written
 
 
-def joined_characters(units: str, *, boundaries: bool = False) -> str:
-    """Undo what `characters_of` does; of a line with boundaries, one mark at each end is dropped if it is there.
+def join_characters(units: str, *, boundaries: bool = False) -> str:
+    """Undo `characters_of`; with `boundaries`, a mark at each end is dropped if it is there.
 
-    >>> joined_characters("▁ d a ▁ i s t ▁", boundaries=True), joined_characters("▁ d a")
+    >>> join_characters("▁ d a ▁ i s t ▁", boundaries=True), join_characters("▁ d a")
     ('da ist', ' da')
     """
     found = words_of(units)
@@ -55,7 +55,7 @@ def joined_characters(units: str, *, boundaries: bool = False) -> str:
 
 
 def are_characters(words: Iterable[str]) -> bool:
-    """Whether all words are such as `characters_of` writes.
+    """Tell whether all words are characters as `characters_of` writes them.
 
     >>> are_characters(["a", "▁"]), are_characters(["a", "the"])
     (True, False)
@@ -91,12 +91,12 @@ _SOME = 0.02
 
 
 def is_unspaced(character: str) -> bool:
-    """Whether a character is of a script without spaces between words, or one of its signs."""
+    """Tell whether a character belongs to a script without spaces between words, or is one of its signs."""
     return _UNSPACED.match(character) is not None
 
 
 def unspaced_language(lines: Sequence[str]) -> str | None:
-    """The language of a text without spaces between words, by its script; None if the text has spaces.
+    """Guess the language of a text without spaces between words by its script; None if the text has spaces.
 
     >>> unspaced_language(["これは小さな本です。", "猫がいます。"]), unspaced_language(["これ は 本 です 。"])
     ('ja', None)

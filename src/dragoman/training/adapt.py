@@ -25,22 +25,20 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.metrics.references import ReferencedText
 from dragoman.model.bundle import Model
-from dragoman.model.features import initial_weights
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.mixture import (
-    baked,
     check_tables,
-    filled_up,
+    collapse_mixture,
+    fill_up,
     named_shares,
-    reordered,
+    replace_reordering,
     uniform_shares,
     unite_tables,
     with_shares,
 )
-from dragoman.model.parts import Settings
+from dragoman.model.parts import Settings, initial_weights
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.text.casing import Casing
-from dragoman.text.preparation import TextPreparation
+from dragoman.text.preparation import Casing, TextPreparation
 from dragoman.training.align import ALIGNERS
 from dragoman.training.align.auto import Auto
 from dragoman.training.align.base import Aligner, symmetrise
@@ -195,17 +193,17 @@ class SystemBuilder:
         if system == "fill-up":
             union = self._union
             with self._runtime.stage("filling the first phrase table up"):
-                return {_TABLE: filled_up(union)}, Weights()
+                return {_TABLE: fill_up(union)}, Weights()
         if system == "log-linear":
             check_tables(self._tables)
             joint = self._joint
             with self._runtime.stage("looking up orientations"):
-                tables = [reordered(pairs, joint) for pairs in self._tables.values()]
+                tables = [replace_reordering(pairs, joint) for pairs in self._tables.values()]
             return {_TABLE if i == 0 else f"{_TABLE}{i + 1}": pairs for i, pairs in enumerate(tables)}, Weights()
         union = self._union
         shares = uniform_shares(union) if system == "uniform" else self._perplexity_shares
         with self._runtime.stage("mixing the phrase tables"):
-            mixed = with_shares(union, shares) if system == "pro-mix" else baked(union, shares)
+            mixed = with_shares(union, shares) if system == "pro-mix" else collapse_mixture(union, shares)
         return {_TABLE: mixed}, named_shares(_TABLE, union, shares)
 
     def _history(self, system: str, shares: Weights) -> dict[str, Any]:

@@ -369,5 +369,5 @@ def grammar_index(hole_counts: NDArray[np.float64] | None = None) -> Index[Gramm
     return Index(
         lambda pairs: Grammar.from_pairs(pairs, hole_counts),
         write,
-        lambda arrays: Grammar.restored({"scores": list(PHRASE_SCORES)}, arrays),
+        lambda arrays: Grammar.rebuild({"scores": list(PHRASE_SCORES)}, arrays),
     )

@@ -19,11 +19,11 @@ from dragoman.core.weights import Weights
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.bundle import Model
 from dragoman.model.mixture import (
-    baked,
     check_shares,
+    collapse_mixture,
     components_of,
     named_shares,
-    normalised,
+    normalise_shares,
     share_names,
     uniform_shares,
     unite_tables,
@@ -196,7 +196,7 @@ def mixed_model(
     """Replace the tables of a model by a mixture; `how` is for its history."""
     assert union.components is not None
     named = named_shares(name, union, shares)
-    pairs = with_shares(union, shares) if keep_components else baked(union, shares)
+    pairs = with_shares(union, shares) if keep_components else collapse_mixture(union, shares)
     others = {each: value for each, value in base.weights.items() if each in base.feature_names}
     return replace(
         base,
@@ -223,7 +223,7 @@ def given_shares(options: Mixing, table: str, union: PhrasePairs) -> NDArray[np.
         shares = np.tile(_numbers(options.weights, union.components.names), (len(names), 1))
     what = [row[0].rpartition(".")[0] for row in names]
     if options.normalise:
-        return normalised(shares, what)
+        return normalise_shares(shares, what)
     check_shares(shares, what)
     return shares
 

@@ -23,10 +23,9 @@ from dragoman.formats.arpa import read_arpa
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.bundle import Model
 from dragoman.model.corpus_grammar import CorpusGrammar
-from dragoman.model.features import initial_chart_weights, initial_weights
 from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
-from dragoman.model.parts import Settings
+from dragoman.model.parts import Settings, initial_chart_weights, initial_weights
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.training.align.auto import FAR, TOO_MANY, USUAL, Auto, share_of_long_jumps
 from dragoman.training.align.base import Aligner, symmetrise

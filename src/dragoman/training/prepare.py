@@ -19,10 +19,9 @@ from dragoman.core.options import Options, option
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import SPECIAL, UNK
 from dragoman.model.parts import Settings
-from dragoman.text.casing import Casing, CasingLearner
-from dragoman.text.preparation import DEFAULT_LANGUAGE
+from dragoman.text.preparation import DEFAULT_LANGUAGE, Casing, CasingLearner
 from dragoman.text.segment import SEGMENTERS, Segmentation, is_installed, tool_for
-from dragoman.text.tokenise import CHUNK_LINES, Tokeniser, tokenised_blocks
+from dragoman.text.tokenise import CHUNK_LINES, Tokeniser, tokenise_blocks
 from dragoman.text.words import Units, unspaced_language
 
 #: Words of a tokenised text that are decoded together.
@@ -124,12 +123,12 @@ def prepare(
         language, segmenter = _language_and_segmenter(text.sample, path, side, options, runtime)
         if side == "source":
             settings = replace(settings, source_language=language, source_segmenter=segmenter)
-            sides.append(text.corpus(language, settings.preparation().source_tokeniser()))
+            sides.append(text.corpus(language, settings.preparation().source_tokeniser))
         else:
             settings = replace(settings, target_language=language, target_segmenter=segmenter)
-            sides.append(text.corpus(language, settings.preparation().target_tokeniser(), learner))
+            sides.append(text.corpus(language, settings.preparation().target_tokeniser, learner))
     _check_lengths(sides, source, target)
-    return PreparedText(Bitext(*sides), settings, None if learner is None else learner.learnt())
+    return PreparedText(Bitext(*sides), settings, None if learner is None else learner.casing())
 
 
 def read_target(path: PathLike, settings: Settings, *, runtime: Runtime = Runtime()) -> Corpus:
@@ -140,7 +139,7 @@ def read_target(path: PathLike, settings: Settings, *, runtime: Runtime = Runtim
         with runtime.stage(f"reading {path}") as share:
             return Corpus.read(path, workspace=runtime.workspace, share=share)
     text = _Reading(path, settings, runtime=runtime)
-    return text.corpus(settings.target_language or DEFAULT_LANGUAGE, settings.preparation().target_tokeniser())
+    return text.corpus(settings.target_language or DEFAULT_LANGUAGE, settings.preparation().target_tokeniser)
 
 
 class _Reading:
@@ -161,9 +160,9 @@ class _Reading:
     def corpus(self, language: str, tokeniser: Tokeniser, learner: CasingLearner | None = None) -> Corpus:
         """Tokenise the text; `learner` sees the words before they are lower-cased."""
         builder = CorpusBuilder(workspace=self._runtime.workspace)
-        cased, blocks = replace(tokeniser, lowercase=False), itertools.chain(self._ahead, self._blocks)
+        blocks = itertools.chain(self._ahead, self._blocks)
         with self._runtime.stage(f"tokenising {self._path}") as share:
-            for lines in tokenised_blocks(blocks, language, cased, runtime=self._runtime):
+            for lines in tokenise_blocks(blocks, language, tokeniser, runtime=self._runtime):
                 if learner is not None:
                     learner.add(lines)
                 builder.add_lines([line.lower() for line in lines] if self._settings.lowercase else lines)

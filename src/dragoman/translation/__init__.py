@@ -1,1 +1,1 @@
-"""Translation: lines in, one result for each sentence out, whoever asks and wherever the work is done."""
+"""Translation: lines in, one result per sentence out, for all callers, on threads or on a cluster."""

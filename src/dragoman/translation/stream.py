@@ -1,29 +1,97 @@
-"""The way of every text through a model: lines are prepared, searched or sampled, and what comes of it is restored."""
+"""Translation of text: lines are prepared, searched or sampled, and the results are restored."""
 
 from __future__ import annotations
 
 import itertools
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 
 from dragoman.core.errors import UsageError
+from dragoman.core.hypergraph import Hypergraph
+from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
-from dragoman.decision.rule import Evidence
+from dragoman.decision.rule import Evidence, Rule
 from dragoman.decision.settings import Decision
 from dragoman.formats.penn_trees import TreeFile
 from dragoman.sampling.annealing import anneal
 from dragoman.sampling.draw import Draw, document_shards
+from dragoman.sampling.sampler import SampleBatch
 from dragoman.sampling.schedule import Annealing, Sampling
 from dragoman.search.markup import parse_markup, prepare_markup, without_markup
 from dragoman.search.shards import ShardedTranslator
-from dragoman.search.translation import SearchResult
+from dragoman.search.translation import SearchResult, Translation
 from dragoman.search.translator import Shard, Translator
 from dragoman.text.preparation import TextPreparation
-from dragoman.translation.outputs import Outputs, SentenceResult
 
-#: A line, or lines that have come together and are not to wait for more.
+
+@dataclass(frozen=True)
+class Outputs:
+    """Outputs requested for each sentence; by default the best derivation of the search, and its text.
+
+    `features` adds the features of that derivation, `nbest` an n-best list of this size (of `distinct` strings, or of
+    derivations), and `hypergraph` the search hypergraph. With `annealing`, simulated annealing from there, with a
+    `seed`, gives the derivation. A `decision` chooses a string by evidence, and no derivation; `more_rules` are further
+    rules that use the same evidence. `samples` sets how samples are drawn: for a decision by samples, or to be returned
+    instead of a translation.
+    """
+
+    features: bool = False
+    nbest: int | None = None
+    distinct: bool = True
+    hypergraph: bool = False
+    annealing: Annealing | None = None
+    seed: int = 1
+    decision: Decision | None = None
+    more_rules: tuple[Rule, ...] = ()
+    samples: Draw | None = None
+
+    def __post_init__(self) -> None:
+        derivations = self.features or self.forests or self.annealing is not None
+        if self.decision is None and self.more_rules:
+            raise UsageError("more rules go with a decision, whose evidence they see")
+        if self.decision is not None and derivations:
+            raise UsageError("a decision chooses strings, not derivations: no features, lists, hypergraphs, annealing")
+        if self.annealing is not None and self.forests:
+            raise UsageError("annealing finds one derivation: no n-best lists or hypergraphs")
+        if self.decision is not None and (self.decision.evidence == "samples") != (self.samples is not None):
+            raise UsageError("samples need a sampler" if self.samples is None else "the rule does not see samples")
+        if self.decision is None and self.samples is not None and derivations:
+            raise UsageError("samples are drawn in place of a search: no features, lists, hypergraphs, annealing")
+
+    @property
+    def forests(self) -> bool:
+        """True if the search must keep more than its best derivation."""
+        return self.nbest is not None or self.hypergraph
+
+    @property
+    def by_chains(self) -> bool:
+        """True if Markov chains do the work, which can score global features."""
+        return self.samples is not None or self.annealing is not None
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceResult:
+    """The result of sentence `number` of a text, whose line is `source`; only requested outputs are set.
+
+    `text` is the translation in the requested form, empty if there is none, and `translation` its derivation, in the
+    words of the model. A forced target may have no derivation, for instance because the search for it would have been
+    too large. `more_texts` are the choices of `more_rules`.
+    """
+
+    text: str = ""
+    translation: Translation | None = None
+    nbest: NBest | None = None
+    hypergraph: Hypergraph | None = None
+    samples: SampleBatch | None = None
+    more_texts: tuple[str, ...] = ()
+    has_derivation: bool = True
+    is_too_large: bool = False
+    number: int = 0
+    source: str = ""
+
+
+#: A line, or a block of lines that does not wait for more.
 Lines = str | Sequence[str]
 
 
@@ -32,7 +100,7 @@ class Stream:
     """Translates text, by threads of this process or by workers that load the model from its folder.
 
     Lines are raw, and prepared as in the model's training, unless they are `prepared` already. Translations are
-    restored to the same form, or to that of `restoration`. Lines may have markup, if the translator obeys it.
+    restored to the same form, or as `restoration` does it. Lines may have markup, if the translator obeys it.
 
     >>> import dragoman as dm
     >>> stream = Stream(dm.example().translator)
@@ -58,9 +126,9 @@ class Stream:
     ) -> Iterator[SentenceResult]:
         """Yield the result for each sentence, in order, as it becomes ready.
 
-        Lines that come in blocks, as through a pipe, do not wait for those of the next block. `trees` are those of the
-        sentences, `documents` labels by which features of documents know theirs, and `targets` the only translations
-        that are allowed, raw or prepared like the lines.
+        Lines that come in blocks, as through a pipe, do not wait for the next block. `trees` are the source trees,
+        `documents` labels for features of documents, and `targets` the only translations that are allowed, raw or
+        prepared like the lines.
         """
         if isinstance(lines, str) or isinstance(targets, str):
             raise TypeError("expected an iterable of lines, found one string")
@@ -68,58 +136,63 @@ class Stream:
             raise UsageError("only a search can be forced: no decisions, samples or annealing")
         if not outputs.by_chains:
             self.translator.refuse_global_features()
-        return self._results(lines, outputs, trees, documents, targets)
+        preparation = self.translator.model.preparation(prepared=self.prepared)
+        return itertools.chain.from_iterable(self._results(lines, outputs, preparation, trees, documents, targets))
 
     def _results(
         self,
         lines: Iterable[Lines],
         outputs: Outputs,
+        preparation: TextPreparation,
         trees: TreeFile | None,
         documents: Sequence[object] | None,
         targets: Iterable[str] | None,
-    ) -> Iterator[SentenceResult]:
-        preparation = self.translator.model.preparation(prepared=self.prepared)
+    ) -> Iterator[list[SentenceResult]]:
+        """Yield the results of each shard."""
         restoration = self.restoration or preparation
         sharded = ShardedTranslator(self.translator, self.folder, runtime=self.runtime)
         forced = None if targets is None else iter(preparation.target(targets))
         together, work, number = self._sees_documents(outputs), ShardResults(outputs), 0
-        raw: deque[str] = deque()  # lines that have been prepared, and have no result yet
         for block in [itertools.chain.from_iterable(_blocks(lines))] if together else _blocks(lines):
-            words = self._words(block, preparation, trees, raw)
+            block, raw = itertools.tee(block)
+            words = self._words(block, preparation, trees)
             shards = sharded.shards(words, forced, first=number)
             if together:
                 shards = document_shards(sharded, words, documents)
             for found in sharded.map(work, shards):
-                sources = [raw.popleft() for _ in found]
-                # Words of the source that the translation has too are written as they are there.
+                sources = [*itertools.islice(raw, len(found))]
+                # Source words that pass through untranslated keep their case.
                 cased = [without_markup(line, preparation) for line in sources] if self.translator.markup else sources
                 texts = restoration.restore([result.text for result in found], cased)
-                for result, source, text in zip(found, sources, texts, strict=True):
-                    yield replace(result, number=number, source=source, text=text)
-                    number += 1
+                numbers = range(number, number + len(found))
+                yield [
+                    replace(result, number=i, source=source, text=text)
+                    for result, i, source, text in zip(found, numbers, sources, texts, strict=True)
+                ]
+                number += len(found)
         if trees is not None:
             trees.finish()
 
     def _sees_documents(self, outputs: Outputs) -> bool:
-        """Whether some feature sees several sentences together."""
+        """Tell whether a feature looks at several sentences together."""
+        if not outputs.by_chains:
+            return False
         draw = outputs.samples or Draw(Sampling())
-        return outputs.by_chains and draw.sampler(self.translator).sees_documents
+        return draw.sampler(self.translator).sees_documents
 
-    def _words(
-        self, lines: Iterable[str], preparation: TextPreparation, trees: TreeFile | None, raw: deque[str]
-    ) -> Iterator[str]:
-        """Prepare lines, and note them as they were."""
+    def _words(self, lines: Iterable[str], preparation: TextPreparation, trees: TreeFile | None) -> Iterator[str]:
+        """Prepare lines, and attach their trees."""
         markup = self.translator.markup
-        words = preparation.source(_noted(lines, raw), runtime=self.runtime)
+        words = preparation.source(lines, runtime=self.runtime)
         if markup:
-            words = (prepare_markup(line, preparation) for line in _noted(lines, raw))
+            words = (prepare_markup(line, preparation) for line in lines)
         if trees is None:
             return words
         return (trees.attached(line, parse_markup(line)[0] if markup else None) for line in words)
 
 
 def _blocks(lines: Iterable[Lines]) -> Iterator[Iterable[str]]:
-    """Group lines as they come: each block by itself, and lines in a row together, as many as there are."""
+    """Group lines as they come: each block by itself, and consecutive single lines together."""
     for alone, group in itertools.groupby(lines, lambda item: isinstance(item, str)):
         if alone:
             yield group  # type: ignore[misc]
@@ -127,15 +200,9 @@ def _blocks(lines: Iterable[Lines]) -> Iterator[Iterable[str]]:
             yield from group
 
 
-def _noted(lines: Iterable[str], raw: deque[str]) -> Iterator[str]:
-    for line in lines:
-        raw.append(line)
-        yield line
-
-
 @dataclass(frozen=True)
 class ShardResults:
-    """Makes what is wanted of the sentences of a shard; their texts are in the words of the model."""
+    """Computes the requested outputs for the sentences of a shard; their texts are in the words of the model."""
 
     outputs: Outputs
 

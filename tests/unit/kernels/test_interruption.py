@@ -121,7 +121,7 @@ def cube():
     model = phrase_space.random_model(np.random.default_rng(4))
     limits, space = SearchLimits(pop_limit=2**31 - 1), SpaceLimits(reordering_limit=-1)
     sentence = " ".join(np.random.default_rng(4).choice(phrase_space.SOURCE, 25))
-    return partial(PhraseTranslator(model, limits=limits, space=space).search_together, [sentence])
+    return partial(PhraseTranslator(model, limits=limits, space=space).search_batch, [sentence])
 
 
 def edits(kernel):

@@ -8,9 +8,8 @@ from dragoman.core.weights import Weights
 from dragoman.features import FEATURES, SentenceFeature
 from dragoman.model.bundle import Model, verify
 from dragoman.model.edit import encode, filtered
-from dragoman.model.features import initial_weights
 from dragoman.model.language_model import LanguageModel
-from dragoman.model.parts import Settings
+from dragoman.model.parts import Settings, initial_weights
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from oracles.handmade import handmade
@@ -104,7 +103,7 @@ def test_global_features_are_kept_by_name(model, tmp_path):
 
 
 def test_words_in_the_ids_of_a_language_model(model):
-    ids = model.lm_word_ids("lm")
+    ids = model.language_models["lm"].ids_of(model.target_vocab)
     theirs = model.language_models["lm"].vocab
     for word, number in zip(model.target_vocab, ids.tolist(), strict=True):
         assert number == (0 if word in ("<s>", "</s>") else theirs.id(word))  # marks are no words of a text

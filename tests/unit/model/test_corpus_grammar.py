@@ -99,7 +99,7 @@ def test_a_sample_of_places_stands_for_all() -> None:
 def test_it_can_be_kept() -> None:
     bitext, links, _ = random_bitext(np.random.default_rng(5), 50)
     grammar = corpus_grammar(bitext, links, RuleModel(sample=7))
-    again = CorpusGrammar.restored(grammar.about(), grammar.arrays())
+    again = CorpusGrammar.rebuild(grammar.about(), grammar.arrays())
     again.check(bitext.source.vocab, bitext.target.vocab)
     sentences = bitext.source.sentences
     assert listed(again.for_sentences(sentences)) == listed(grammar.for_sentences(sentences))
@@ -125,7 +125,7 @@ def test_what_could_lead_a_kernel_astray_is_refused(name: str, change) -> None:
     grammar = corpus_grammar(bitext, links)
     arrays = {**grammar.arrays(), name: change(grammar.arrays()[name])}
     with pytest.raises(DataError):
-        CorpusGrammar.restored(grammar.about(), arrays).check(bitext.source.vocab, bitext.target.vocab)
+        CorpusGrammar.rebuild(grammar.about(), arrays).check(bitext.source.vocab, bitext.target.vocab)
 
 
 def test_what_cannot_be_had_on_demand() -> None:

@@ -1,5 +1,5 @@
 from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES
-from dragoman.model.features import CORE_FEATURES, initial_weights, phrase_features, reordering_features
+from dragoman.model.parts import CORE_FEATURES, initial_weights, phrase_features, reordering_features
 
 
 def test_every_feature_has_a_weight_and_every_weight_a_feature():

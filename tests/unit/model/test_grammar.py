@@ -6,9 +6,8 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
-from dragoman.model.features import initial_chart_weights
 from dragoman.model.grammar import NONTERMINAL, Grammar
-from dragoman.model.parts import Settings
+from dragoman.model.parts import Settings, initial_chart_weights
 from dragoman.model.phrase_table import LOG_ZERO
 from oracles import chart_space
 from oracles.chart_space import rule_pairs
@@ -109,7 +108,7 @@ def test_a_grammar_without_rules(pairs):
         empty.check(pairs.source_vocab, pairs.target_vocab)
         assert len(empty) == 0
         assert list(empty.lookup([3])) == []
-        assert len(Grammar.restored(empty.about(), empty.arrays())) == 0
+        assert len(Grammar.rebuild(empty.about(), empty.arrays())) == 0
         assert len(empty.to_pairs(pairs.source_vocab, pairs.target_vocab)) == 0
 
 
@@ -244,7 +243,7 @@ def test_arrays_that_do_not_fit_together(grammar, name, change, message):
     else:
         arrays[name] = change(arrays[name])
     with pytest.raises(DataError) as error:
-        Grammar.restored(grammar.about(), arrays)
+        Grammar.rebuild(grammar.about(), arrays)
     assert str(error.value) == f"{message}; expected a grammar"
 
 
@@ -252,13 +251,13 @@ def test_links_for_another_number_of_rules(grammar):
     links = Ragged.of([[0]] * 3, np.uint16)
     arrays = grammar.arrays() | {"alignments": links.values, "alignment_offsets": links.offsets}
     with pytest.raises(DataError, match="the array 'alignment_offsets' does not fit the others"):
-        Grammar.restored(grammar.about(), arrays)
+        Grammar.rebuild(grammar.about(), arrays)
 
 
 @pytest.mark.parametrize("names", [[], "fwd", [3], None])
 def test_scores_without_names(grammar, names):
     with pytest.raises(DataError, match=r"calls its scores .*; expected a list of names"):
-        Grammar.restored({"scores": names}, grammar.arrays())
+        Grammar.rebuild({"scores": names}, grammar.arrays())
 
 
 def put(at, value):
@@ -312,7 +311,7 @@ def test_arrays_that_would_lead_a_chart_astray(grammar, pairs, name, change, mes
     grammar.check(pairs.source_vocab, pairs.target_vocab)
     arrays = grammar.arrays()
     arrays[name] = change(arrays[name])
-    damaged = Grammar.restored(grammar.about(), arrays)
+    damaged = Grammar.rebuild(grammar.about(), arrays)
     with pytest.raises(DataError, match=message):
         damaged.check(pairs.source_vocab, pairs.target_vocab)
 
@@ -325,7 +324,7 @@ def test_tries_that_are_too_deep_or_have_too_many_nonterminals(pairs):
         first_rule[-1] = 1
         arrays = {"symbols": np.array([-2, *symbols], np.int32), "first_rule": first_rule}
         arrays["first_child"] = np.append(np.arange(1, nodes + 1), nodes)
-        return Grammar.restored({"scores": ["bwd", "bwd_lex", "fwd", "fwd_lex"]}, rule | arrays)
+        return Grammar.rebuild({"scores": ["bwd", "bwd_lex", "fwd", "fwd_lex"]}, rule | arrays)
 
     chain([3] * 255).check(pairs.source_vocab, pairs.target_vocab)
     with pytest.raises(DataError, match="'first_child' is too deep; expected at most 255 symbols"):
@@ -345,7 +344,7 @@ def test_no_change_of_a_byte_is_dangerous(grammar, pairs):
         flat = arrays[name].reshape(-1).view(np.uint8)
         flat[int(rng.integers(len(flat)))] ^= np.uint8(1 << int(rng.integers(8)))
         try:
-            changed = Grammar.restored(grammar.about(), arrays)
+            changed = Grammar.rebuild(grammar.about(), arrays)
             changed.check(pairs.source_vocab, pairs.target_vocab)
         except DataError:
             continue

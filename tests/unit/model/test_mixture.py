@@ -3,11 +3,11 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.model.mixture import (
-    baked,
     check_shares,
+    collapse_mixture,
     components_of,
-    filled_up,
-    normalised,
+    fill_up,
+    normalise_shares,
     read_shares,
     share_names,
     unite_tables,
@@ -22,7 +22,7 @@ from oracles.phrase_pairs import as_dict, phrase_pairs
 def test_a_mixture_has_the_pairs_of_all_tables_with_weighted_sums(count):
     rng = np.random.default_rng(count)
     tables, shares = random_tables(rng, count), random_shares(rng, 4, count)
-    found, expected = as_dict(baked(unite_tables(tables), shares)), mixed(tables, shares)
+    found, expected = as_dict(collapse_mixture(unite_tables(tables), shares)), mixed(tables, shares)
     assert found.keys() == expected.keys()
     for key, scores in expected.items():
         assert found[key][0] == pytest.approx(scores, rel=1e-6)
@@ -55,7 +55,7 @@ def test_orientations_can_be_those_of_another_table():
 def test_the_mixture_of_equal_tables_is_that_table():
     (table,) = random_tables(np.random.default_rng(3), 1).values()
     ours = as_dict(table)
-    both = as_dict(baked(unite_tables({"a": table, "b": table}), np.array([[0.3, 0.7]] * 4)))
+    both = as_dict(collapse_mixture(unite_tables({"a": table, "b": table}), np.array([[0.3, 0.7]] * 4)))
     assert both.keys() == ours.keys()
     for key, row in ours.items():
         assert both[key][0] == pytest.approx(row[0], rel=1e-6)
@@ -64,13 +64,13 @@ def test_the_mixture_of_equal_tables_is_that_table():
 def test_pairs_without_a_share_are_left_out_of_a_baked_table():
     tables = random_tables(np.random.default_rng(4), 2)
     union = unite_tables(tables)
-    assert as_dict(baked(union, np.array([[1.0, 0.0]] * 4))).keys() == as_dict(tables["a"]).keys()
+    assert as_dict(collapse_mixture(union, np.array([[1.0, 0.0]] * 4))).keys() == as_dict(tables["a"]).keys()
     assert len(with_shares(union, np.array([[1.0, 0.0]] * 4))) == len(union)
 
 
 def test_fill_up_takes_each_pair_from_the_first_table_that_has_it_and_says_from_where():
     tables = random_tables(np.random.default_rng(5), 3)
-    found = filled_up(unite_tables(tables))
+    found = fill_up(unite_tables(tables))
     assert found.score_names == ("bwd", "bwd_lex", "fwd", "fwd_lex", "from_b", "from_c")
     one, two, three = (as_dict(table) for table in tables.values())
     for key, row in as_dict(found).items():
@@ -94,11 +94,11 @@ def test_components_are_found_by_words():
 def test_components_go_with_their_pairs_to_disk_and_back():
     union = unite_tables(random_tables(np.random.default_rng(7), 2))
     table = PhraseTable.from_pairs(union)
-    again = PhraseTable.restored(table.about(), table.arrays())
+    again = PhraseTable.rebuild(table.about(), table.arrays())
     assert again.components.names == ("a", "b")
     np.testing.assert_array_equal(again.components.probabilities, table.components.probabilities)
-    back = as_dict(baked(again.to_pairs(union.source_vocab, union.target_vocab), np.array([[0.1, 0.9]] * 4)))
-    for key, row in as_dict(baked(union, np.array([[0.1, 0.9]] * 4))).items():
+    back = as_dict(collapse_mixture(again.to_pairs(union.source_vocab, union.target_vocab), np.array([[0.1, 0.9]] * 4)))
+    for key, row in as_dict(collapse_mixture(union, np.array([[0.1, 0.9]] * 4))).items():
         assert back[key][0] == pytest.approx(row[0], rel=1e-6)
 
 
@@ -106,14 +106,14 @@ def test_components_that_cannot_be_are_refused():
     union = unite_tables(random_tables(np.random.default_rng(7), 2))
     table = PhraseTable.from_pairs(union)
     with pytest.raises(DataError, match="'components' is of the wrong type or shape"):
-        PhraseTable.restored({**table.about(), "components": ["a", "b", "c"]}, table.arrays())
+        PhraseTable.rebuild({**table.about(), "components": ["a", "b", "c"]}, table.arrays())
     with pytest.raises(DataError, match="'components' is missing"):
-        PhraseTable.restored(table.about(), {k: v for k, v in table.arrays().items() if k != "components"})
+        PhraseTable.rebuild(table.about(), {k: v for k, v in table.arrays().items() if k != "components"})
     with pytest.raises(DataError, match="calls its components 'a'"):
-        PhraseTable.restored({**table.about(), "components": "a"}, table.arrays())
+        PhraseTable.rebuild({**table.about(), "components": "a"}, table.arrays())
     arrays = {**table.arrays(), "components": -table.components.probabilities}
     with pytest.raises(DataError, match="'components' has a negative number"):
-        PhraseTable.restored(table.about(), arrays).check(union.source_vocab, union.target_vocab)
+        PhraseTable.rebuild(table.about(), arrays).check(union.source_vocab, union.target_vocab)
 
 
 def test_tables_that_cannot_be_mixed_are_refused():
@@ -143,8 +143,8 @@ def test_shares_are_read_by_name_and_must_sum_to_one():
 
 
 def test_shares_are_normalised_row_by_row_if_they_can_be():
-    assert normalised(np.array([[1.0, 3.0], [2.0, 2.0]]), ["a", "b"]).tolist() == [[0.25, 0.75], [0.5, 0.5]]
+    assert normalise_shares(np.array([[1.0, 3.0], [2.0, 2.0]]), ["a", "b"]).tolist() == [[0.25, 0.75], [0.5, 0.5]]
     for row in ([0.0, 0.0], [-1.0, 2.0], [np.inf, 1.0]):
         with pytest.raises(UsageError, match="of a cannot be made to sum to 1"):
-            normalised(np.array([row]), ["a"])
+            normalise_shares(np.array([row]), ["a"])
     check_shares(np.array([[0.1] * 10]), ["ten tenths"])

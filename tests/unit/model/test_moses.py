@@ -7,9 +7,8 @@ from dragoman.core.errors import DataError
 from dragoman.core.progress import DragomanWarning, Progress
 from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
-from dragoman.model.features import initial_weights
 from dragoman.model.moses import export_moses, import_moses
-from dragoman.model.parts import Settings
+from dragoman.model.parts import Settings, initial_weights
 from dragoman.model.phrase_table import PhraseTable
 from oracles.phrase_pairs import as_dict, phrase_pairs
 from oracles.phrase_space import random_model

@@ -10,8 +10,8 @@ from dragoman.core.progress import DragomanWarning, Progress
 from dragoman.core.runtime import Runtime
 from dragoman.formats.cdec import read_cdec_weights
 from dragoman.model.bundle import Model
-from dragoman.model.features import initial_weights
 from dragoman.model.moses import import_moses
+from dragoman.model.parts import initial_weights
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.scfg import export_cdec, export_joshua, import_cdec, import_cdec_segments, import_joshua
 from oracles.phrase_pairs import phrase_pairs

@@ -6,7 +6,6 @@ import pytest
 from dragoman.core.errors import UsageError
 from dragoman.core.progress import DragomanWarning
 from dragoman.features import FEATURES
-from dragoman.model.source_trees import trees_for
 from oracles import phrase_space
 
 
@@ -16,11 +15,11 @@ def test_trees_are_opened_where_a_feature_looks_at_them(tmp_path):
     file = tmp_path / "trees"
     file.write_text("(NP (NN f0))\n", encoding="utf-8")
     for given in (file, str(file), ["(NP (NN f0))"]):
-        assert trees_for(model, given).attached("f0").tree.labels == ("NP",)
+        assert model.open_trees(given).attached("f0").tree.labels == ("NP",)
     with pytest.raises(
         UsageError, match=r"the feature syntax, which looks at trees .*: give them with `held_out_trees=`"
     ):
-        trees_for(model, None, name="held_out_trees")
-    assert trees_for(plain, None) is None
+        model.open_trees(None, name="held_out_trees")
+    assert plain.open_trees(None) is None
     with pytest.warns(DragomanWarning, match="trees are not used: the model has no feature that looks at them"):
-        assert trees_for(plain, file) is None
+        assert plain.open_trees(file) is None

@@ -1,9 +1,9 @@
-"""Sentences in pieces: where they are cut, what is joined, and how lines become batches."""
+"""Sentences in pieces: where they are cut, and what is joined."""
 
 import pytest
 from hypothesis import given, strategies as st
 
-from dragoman.search.pieces import batches, cut, joined
+from dragoman.search.pieces import cut, join_pieces
 from dragoman.search.translation import Phrase, Translation
 
 WORDS = st.lists(st.sampled_from(["la", "maison", ",", ".", "?!", "x.y", "。"]), max_size=60)
@@ -38,7 +38,7 @@ def piece(source, text, links=((0, 0),), **features):
 
 
 def test_translations_are_joined_with_their_phrases_and_features():
-    whole = joined([piece("a b", "x", lm=1.0), piece("c", "", links=(), tm=2.0), piece("d", "y z", lm=0.5)])
+    whole = join_pieces([piece("a b", "x", lm=1.0), piece("c", "", links=(), tm=2.0), piece("d", "y z", lm=0.5)])
     assert (whole.source, whole.text, whole.score) == ("a b c d", "x y z", 3.5)
     assert [(p.source, p.target, p.links) for p in whole.phrases] == [
         ((0, 2), (0, 1), ((0, 0),)),
@@ -46,15 +46,3 @@ def test_translations_are_joined_with_their_phrases_and_features():
         ((3, 4), (1, 3), ((3, 1),)),
     ]
     assert whole.features == {"lm": 1.5, "tm": 2.0}
-
-
-@given(st.lists(st.integers(0, 12)), st.integers(1, 5), st.integers(1, 20))
-def test_batches_are_the_lines_in_order(lengths, sentences, words):
-    lines = [" ".join(["w"] * length) for length in lengths]
-    found = list(batches(iter(lines), sentences=sentences, words=words, longest=10))
-    assert [line for batch in found for line in batch] == lines
-    for batch in found:
-        sizes = [len(line.split()) for line in batch]
-        assert 0 < len(batch) <= sentences
-        assert sum(sizes[:-1]) < words
-        assert max(sizes) <= 10 or len(batch) == 1

@@ -7,9 +7,8 @@ import pytest
 
 from dragoman.serve.json_bodies import has_more_values
 from dragoman.serve.segmentation import html_text, lines, split
-from dragoman.text.casing import Casing
-from dragoman.text.preparation import TextPreparation
-from dragoman.text.words import characters_of, joined_characters
+from dragoman.text.preparation import Casing, TextPreparation
+from dragoman.text.words import characters_of, join_characters
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +52,7 @@ FUNCTIONS = {
     "html": html_text,
     "prepare": lambda text: list(RAW.source([text.replace("\n", " ")])),
     "restore": lambda text: RAW.restore([text.replace("\n", " ").lower()]),
-    "characters": lambda text: joined_characters(characters_of(text)),
+    "characters": lambda text: join_characters(characters_of(text)),
     "values": lambda text: has_more_values(text.encode(), 10**9),
 }
 

@@ -4,10 +4,8 @@ import random
 
 import pytest
 
-from dragoman.text.detokenise import joined
-from dragoman.text.normalise import normalise_punctuation
 from dragoman.text.preparation import TextPreparation
-from dragoman.text.tokenise import Tokeniser, detokenise_lines, tokenise_lines
+from dragoman.text.tokenise import Tokeniser, detokenise, detokenise_lines, normalise_punctuation, tokenise_lines
 
 BY_RULES = [
     ("en", 'Well, Mr. Smith (60) isn\'t "here"; is he?'),
@@ -76,9 +74,9 @@ def test_the_examples_of_a_newcomer():
 
 def test_languages_without_spaces_are_joined():
     words = ["猫", "が", "3,000", "匹", "い", "る", "。", "see", "example.org/x", "and", "cats", "(", "犬", ")", "!"]
-    assert joined(words, "ja", unspaced=True) == "猫が3,000匹いる。see example.org/x and cats (犬)!"
-    assert joined(["ฉัน", "รัก", "Thai", "food"], "th", unspaced=True) == "ฉันรักThai food"
+    assert detokenise(words, "ja", unspaced=True) == "猫が3,000匹いる。see example.org/x and cats (犬)!"
+    assert detokenise(["ฉัน", "รัก", "Thai", "food"], "th", unspaced=True) == "ฉันรักThai food"
 
 
 def test_hyphens_that_were_split_off():
-    assert joined(["a", "well", "@-@", "known", "T", "@-@", "shirt"], "en") == "a well-known T-shirt"
+    assert detokenise(["a", "well", "@-@", "known", "T", "@-@", "shirt"], "en") == "a well-known T-shirt"

@@ -4,8 +4,7 @@ import time
 
 import pytest
 
-from dragoman.text.normalise import is_protected, protected_spans
-from dragoman.text.tokenise import Tokeniser, detokenise_lines, tokenise_lines
+from dragoman.text.tokenise import Tokeniser, detokenise_lines, is_protected, protected_spans, tokenise_lines
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.text.normalise import normalise_punctuation
+from dragoman.text.tokenise import normalise_punctuation
 
 
 @pytest.mark.parametrize(

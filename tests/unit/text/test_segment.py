@@ -7,6 +7,7 @@ import pytest
 from dragoman.core.errors import UsageError
 from dragoman.text.preparation import TextPreparation
 from dragoman.text.segment import SEGMENTERS, is_installed, segment, tool_for
+from dragoman.text.tokenise import Tokeniser, tokenise_lines
 
 
 @pytest.mark.parametrize(
@@ -20,7 +21,7 @@ from dragoman.text.segment import SEGMENTERS, is_installed, segment, tool_for
     ],
 )
 def test_by_characters(raw, words):
-    assert segment(raw, "characters") == words
+    assert tokenise_lines([raw], "ja", Tokeniser(segmenter="characters")) == [words]
 
 
 def test_each_language_has_its_tool():

@@ -5,7 +5,7 @@ from sacremoses import MosesTokenizer
 
 from dragoman.core.runtime import Runtime
 from dragoman.text import tokenise
-from dragoman.text.tokenise import Tokeniser, detokenise_lines, tokenise_lines
+from dragoman.text.tokenise import Tokeniser, detokenise_lines, tokenise_blocks, tokenise_lines
 
 PIECES = """
     a b Mr No etc é A 1 23 p s t U.S z.B l'été don't . . .. ... , , ' ' ` - " ( ) ? ! : | ||| $ % & < … ß
@@ -40,13 +40,15 @@ def test_the_field_separator_never_comes_out():
     assert tokenise_lines(["a ||| b|||c <s>"], "en") == ["a | | | b | | | c < s >"]
 
 
-def test_result_does_not_depend_on_processes_or_chunks(monkeypatch):
+def test_result_does_not_depend_on_processes_or_blocks(monkeypatch):
     lines = [f"Word {n}, and so on... l'{n}." for n in range(97)]
     alone = tokenise_lines(lines, "fr", Tokeniser(lowercase=True))
-    monkeypatch.setattr(tokenise, "CHUNK_LINES", 20)
     monkeypatch.setattr(tokenise, "_LINES_TO_PAY_FOR_A_PROCESS", 40)
-    assert tokenise_lines(lines, "fr", Tokeniser(lowercase=True)) == alone
-    assert tokenise_lines(lines, "fr", Tokeniser(lowercase=True), runtime=Runtime(threads=2)) == alone
+    blocks = [lines[first : first + 20] for first in range(0, len(lines), 20)]
+    for threads in (1, 2):
+        runtime = Runtime(threads=threads)
+        found = [*tokenise_blocks(blocks, "fr", Tokeniser(lowercase=True), runtime=runtime)]
+        assert [line for block in found for line in block] == alone
     assert len(alone) == len(lines)
 
 

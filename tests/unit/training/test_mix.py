@@ -9,9 +9,8 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.model.edit import bake
-from dragoman.model.features import initial_weights
 from dragoman.model.mixture import components_of, unite_tables
-from dragoman.model.parts import Settings
+from dragoman.model.parts import Settings, initial_weights
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.training.mix import Mixing, TuningText, given_shares, mix, perplexity_shares, tuning_pairs
 from oracles.mixtures import mixed, random_tables

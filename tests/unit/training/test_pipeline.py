@@ -11,7 +11,7 @@ from dragoman.core.progress import DragomanWarning, Progress
 from dragoman.core.runtime import Runtime
 from dragoman.formats.arpa import write_arpa
 from dragoman.model.bundle import Model
-from dragoman.text.casing import Casing
+from dragoman.text.preparation import Casing
 from dragoman.training import phrases, pipeline, prepare as preparation, score
 from dragoman.training.align.hmm import Hmm
 from dragoman.training.lm.kneser_ney import KneserNey, estimate

@@ -36,7 +36,7 @@ def test_preparation_of_raw_text(tmp_path):
         True,
         True,
     )
-    assert casing.restore("it 's summer .") == "It 's SUMMER ."
+    assert casing.restore(["it 's summer ."], [""]) == ["It 's SUMMER ."]
     assert prepare(tmp_path / "a.fr", tmp_path / "a.en.gz", Preparation(recase=False)).casing is None
     cased = prepare(tmp_path / "a.fr", tmp_path / "a.en.gz", Preparation(lowercase=False))
     assert (cased.bitext.target.lines(), cased.casing) == (["It 's SUMMER ."], None)

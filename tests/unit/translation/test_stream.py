@@ -22,8 +22,7 @@ from dragoman.sampling.schedule import Annealing, Sampling
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translator import BATCH, Translator
 from dragoman.text.preparation import TextPreparation
-from dragoman.translation.outputs import Outputs
-from dragoman.translation.stream import Stream
+from dragoman.translation.stream import Outputs, Stream
 from oracles import phrase_space
 from oracles.elsewhere import Elsewhere
 

@@ -223,9 +223,10 @@ def _expanded(function: Callable[..., None], panels: Mapping[str, Sequence[str]]
 
     @functools.wraps(function)
     def call(**values: Any) -> None:
-        for name, (options, prefix, fields) in groups.items():
+        given = {name: {field: values.pop(flag) for flag, field in group[2].items()} for name, group in groups.items()}
+        for name, (options, prefix, _) in groups.items():
             try:
-                values[name] = options(**{field: values.pop(flag) for flag, field in fields.items()})
+                values[name] = options(**given[name])
             except UsageError as error:  # which begins with the name of the option
                 name, space, rest = str(error).partition(" ")
                 raise UsageError(f"--{prefix}{name.replace('_', '-')}{space}{rest}") from None

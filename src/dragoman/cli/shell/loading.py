@@ -16,7 +16,7 @@ import typer
 from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.files import PathLike, read_blocks, read_chunks, read_lines
+from dragoman.core.files import PathLike, count_lines, read_blocks, read_lines
 from dragoman.core.options import options_from
 from dragoman.core.progress import SILENT
 from dragoman.core.runtime import Runtime
@@ -81,7 +81,7 @@ def lines_in(path: Path) -> int | None:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode) or found.st_size > _LONG_TO_COUNT:
             return None
-        return sum(chunk.data.count(b"\n") for chunk in read_chunks(path))
+        return count_lines(path)
     except (OSError, ValueError, DataError):  # whoever reads it will say what is wrong
         return None
 

@@ -16,7 +16,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.formats.hypergraph_jsonl import format_hypergraph
 from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat
-from dragoman.translation.outputs import Outputs, SentenceResult
+from dragoman.translation.stream import Outputs, SentenceResult
 
 #: Lists that are written together: one at a time takes longer.
 _LISTS_TOGETHER = 32

@@ -101,5 +101,6 @@ def opened_runtime(
         raise UsageError("--threads are those of this process; expected that or --cluster")
     here = runtime or runtime_of(threads)
     with Workers.of(cluster, threads=here.threads, patience=wait, progress=here.progress) as workers:
-        workers.require([] if model is None else [Needed.of(model, model_digest, send=send)])
+        # Only other processes have to look for the model: this one has loaded it.
+        workers.require([] if cluster is None or model is None else [Needed.of(model, model_digest, send=send)])
         yield replace(here, workers=workers)

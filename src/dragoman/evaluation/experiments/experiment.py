@@ -37,7 +37,6 @@ from dragoman.evaluation.experiments.plan import Method, Plan
 from dragoman.evaluation.experiments.translations import Translations
 from dragoman.metrics.references import read_references
 from dragoman.model.bundle import Model, model_digest
-from dragoman.model.source_trees import features_of_trees
 from dragoman.tuning.runs.job import Job
 from dragoman.tuning.runs.run import Run, check_unchanged
 
@@ -215,7 +214,7 @@ def _remove(out: Path) -> None:
 
 def _check_trees(plan: Plan, path: Path) -> None:
     """Refuse a plan that lacks trees, before runs fail at a text without trees."""
-    if not features_of_trees(Model.load(plan.job.model)):
+    if not Model.load(plan.job.model).tree_features:
         return
     texts: dict[str, Path | None] = {"the tuning set": plan.job.trees}
     if plan.job.held_out is not None:

@@ -15,11 +15,9 @@ from dragoman.evaluation.experiments.plan import TestSet
 from dragoman.evaluation.experiments.plan_parts import PlannedDecision
 from dragoman.evaluation.experiments.scale_choice import choose_scales
 from dragoman.model.bundle import Model
-from dragoman.model.source_trees import trees_for
 from dragoman.sampling.draw import Draw
 from dragoman.text.preparation import TextPreparation
-from dragoman.translation.outputs import Outputs
-from dragoman.translation.stream import Stream
+from dragoman.translation.stream import Outputs, Stream
 from dragoman.tuning.runs.job import Job
 
 FINAL = "final.txt"
@@ -98,7 +96,7 @@ class Translations:
             groups.setdefault(decision.sees, []).append(decision)
         texts: dict[PlannedDecision, list[str]] = {decision: [] for decision in decisions}
         for group in groups.values():
-            trees = trees_for(self._model, test.trees)
+            trees = self._model.open_trees(test.trees)
             for result in stream.results(lines, _outputs(group, self.job.seed), trees=trees):
                 chosen = [result.text] * len(group) if group[0].by_decoder else [result.text, *result.more_texts]
                 for decision, text in zip(group, chosen, strict=True):

@@ -107,7 +107,6 @@ def _at_the_edge(ax: Any, place: float, value: float, below: bool, colour: str) 
 
 def draw_grid(points: Sequence[GridPoint], metric: str) -> Figure:
     """Draw scores over the first option of a grid."""
-    from matplotlib.figure import Figure
 
     axis = points[0].options[0][0] if points[0].options else "nothing"
     lines: dict[str, list[tuple[float, float]]] = {}

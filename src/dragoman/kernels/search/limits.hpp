@@ -5,7 +5,7 @@
 
 namespace dragoman::search {
 
-// In step with ALGORITHMS in search/limits.py.
+// In step with ALGORITHMS in search/batch.py.
 enum Algorithm : int { STACK = 0, CUBE = 1, EXHAUSTIVE = 2, INCREMENTAL = 3 };
 
 struct SearchLimits {

@@ -17,7 +17,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
 from dragoman.sampling.forest import Forest
 from dragoman.sampling.space import DerivationText
-from dragoman.search.chart.batch import FIRST, GLUE, GOAL, NOTHING, ChartBatch, Found, Graphs
+from dragoman.search.chart.batch import FIRST, GLUE, GOAL, NOTHING, ChartBatch, ChartOutcome, Graphs
 from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
 
 
@@ -32,7 +32,7 @@ def edge_numbers(batch: ChartBatch, matches: NDArray[np.int64], rules: NDArray[n
     return numbers
 
 
-def best_derivations(batch: ChartBatch, found: Found) -> Ragged[np.int32]:
+def best_derivations(batch: ChartBatch, found: ChartOutcome) -> Ragged[np.int32]:
     """Return the best derivation that a search found of each sentence; an empty row where it found none."""
     graphs, count = found.best, len(found.outcomes)
     used = np.flatnonzero(graphs.rules >= 0)

@@ -23,14 +23,14 @@ from dragoman.core.vocab import Vocab
 from dragoman.sampling.chart.forest import ChartForest, ChartText, best_derivations
 from dragoman.sampling.forest import log_partitions
 from dragoman.sampling.space import Arrays, DerivationSpace, Features
-from dragoman.search.chart.batch import ChartBatch, Found, check_scores
+from dragoman.search.chart.batch import ChartBatch, ChartOutcome, check_scores
 from dragoman.search.chart.graph import SentenceGraph
 from dragoman.search.chart.translator import ChartResult, ChartTranslator
 from dragoman.search.limits import SearchLimits
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ChartSpace(DerivationSpace[ChartTranslator, ChartBatch, Found]):
+class ChartSpace(DerivationSpace[ChartTranslator, ChartBatch, ChartOutcome]):
     """Derivations are edges in pre-order, numbered as `chart/forest.py` describes.
 
     A scan has as many moves of each kind as the sentence has words: a derivation has at most that many rules, each with

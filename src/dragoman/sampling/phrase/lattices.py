@@ -15,7 +15,7 @@ from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.sampling.forest import Forest
-from dragoman.search.phrase.batch import Found, PhraseBatch
+from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome
 from dragoman.search.phrase.lattice import Edges, hypergraph
 
 
@@ -31,7 +31,7 @@ class Lattice(Forest):
         self.batch, self.edges = batch, edges
 
     @classmethod
-    def of(cls, batch: PhraseBatch, found: Found, temperature: float = 1.0) -> Lattice:
+    def of(cls, batch: PhraseBatch, found: PhraseOutcome, temperature: float = 1.0) -> Lattice:
         """Return the lattice of a batch of one sentence, after a search with `lattice`."""
         edges = Edges.of(batch, found, 0)
         graph = hypergraph(batch, found, 0, edges, features=False)

@@ -24,7 +24,7 @@ from dragoman.sampling.forest import log_partitions
 from dragoman.sampling.phrase.lattices import Lattice, segmentation_components
 from dragoman.sampling.space import Arrays, DerivationSpace, DerivationText, Features
 from dragoman.search.limits import SearchLimits
-from dragoman.search.phrase.batch import Found, PhraseBatch, check_scores
+from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, check_scores
 from dragoman.search.phrase.greedy import gloss
 from dragoman.search.phrase.lattice import derivation_features
 from dragoman.search.phrase.translator import PhraseResult, PhraseTranslator
@@ -68,7 +68,7 @@ class PhraseText(DerivationText):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PhraseSpace(DerivationSpace[PhraseTranslator, PhraseBatch, Found]):
+class PhraseSpace(DerivationSpace[PhraseTranslator, PhraseBatch, PhraseOutcome]):
     """Derivations are options in target order, numbered within their sentence.
 
     Jumps lead into the lattice of a search, if `found` has one; sentences without one have jumps that lead anywhere.

@@ -1,4 +1,4 @@
-"""One batch of sentences on its way through a chart: rules and weights in, derivations and hypergraphs out."""
+"""A batch of sentences in a chart search: rules and weights in, derivations and hypergraphs out."""
 
 from __future__ import annotations
 
@@ -15,15 +15,23 @@ from dragoman.core.errors import DataError
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
-from dragoman.features import HoleFeature, SpansInUse
+from dragoman.features import HoleFeature, PairFeature, SpanFeature, SpansInUse
 from dragoman.model.bundle import Model
+from dragoman.search.batch import (
+    LARGEST_SCORE,
+    check_weights,
+    kernel_limits,
+    lm_words,
+    pair_rows,
+    score_error,
+    span_rows,
+)
 from dragoman.search.chart.holes import by_class, classes_of_rules
 from dragoman.search.chart.rules import ChartRules
-from dragoman.search.limits import LARGEST_SCORE, SearchLimits, check_weights, score_error
-from dragoman.search.sparse_rows import lm_words, pair_rows, span_rows
+from dragoman.search.limits import SearchLimits
 from dragoman.text.parsed import SourceTree
 
-#: How many candidates of a span are looked at, if nobody says.
+#: The default number of candidates of a span.
 POP_LIMIT = 200
 
 
@@ -51,8 +59,8 @@ FIRST, GLUE, GOAL, NOTHING = -1, -2, -3, -4
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """What a search found: the outcome of each sentence (0 found, 1 no derivation, 2 too large), and derivations."""
+class ChartOutcome:
+    """Search results: the outcome of each sentence (0 found, 1 no derivation, 2 too large), and derivations."""
 
     outcomes: NDArray[np.uint8]
     scores: NDArray[np.float64]
@@ -62,7 +70,7 @@ class Found:
 
 
 class ChartBatch:
-    """The rules of a batch of sentences, scored with weights; `trees` are those of the sentences, if they matter."""
+    """The rules of a batch of sentences, scored with weights; `trees` are the source trees, if a feature needs them."""
 
     def __init__(
         self,
@@ -77,10 +85,10 @@ class ChartBatch:
         self.rules = rules
         self._lm_ids = lm_ids
         self._trees = trees
-        self.rule_rows = pair_rows(model, rules.pairs)
         sentence = np.repeat(np.arange(len(rules.match_offsets) - 1), np.diff(rules.match_offsets))
         spans = SpansInUse(sentence, rules.matches[:, 1], rules.matches[:, 2], trees)
-        self.span_rows = span_rows(model, rules.source, spans)
+        self.rule_rows = pair_rows(model.features_of(PairFeature), rules.pairs)
+        self.span_rows = span_rows(model.features_of(SpanFeature), rules.source, spans)
         self.hole_rows = [feature(rules) for feature in model.features_of(HoleFeature)]
 
     def reweighted(self, weights: Weights) -> ChartBatch:
@@ -100,7 +108,7 @@ class ChartBatch:
 
     @cached_property
     def arrays(self) -> kernels.ChartBatch:
-        """All that the kernels need to know of the batch."""
+        """The batch as kernels take it."""
         rules = self.rules
         rule_classes, classes = classes_of_rules(self.hole_rows, len(rules))
         spans = np.empty((0, 1))
@@ -131,14 +139,14 @@ class ChartBatch:
         )
 
     def estimates(self, *, runtime: Runtime = Runtime()) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-        """Each rule's own score and the language models' score of its words, begun anew behind every hole.
+        """Return the score of each rule plus the language models' score of its words, starting anew after every hole.
 
         And the rules of each source side, best first.
         """
         return kernels.chart_estimates(self.arrays, runtime.threads)
 
     def best_rules(self, limit: int, *, runtime: Runtime = Runtime()) -> NDArray[np.int32]:
-        """The rules whose estimate is among the best `limit` of their source side, ascending."""
+        """Return the rules whose estimate is among the best `limit` of their source side, ascending."""
         _, order = self.estimates(runtime=runtime)
         first = self.rules.first_rule
         rank = np.arange(len(order)) - np.repeat(first[:-1], np.diff(first))
@@ -151,15 +159,15 @@ class ChartBatch:
         targets: Ragged[np.int32] | None = None,
         forests: bool = False,
         runtime: Runtime = Runtime(),
-    ) -> Found:
-        """Search every sentence. `targets` allows only these translations; the search then misses no derivation."""
+    ) -> ChartOutcome:
+        """Search every sentence; if `targets` are given, find all derivations of these translations and no others."""
         found = kernels.search_charts(
             self.arrays,
             targets=None if targets is None else targets.for_kernels(),
-            limits=limits.for_kernels(POP_LIMIT, forced=targets is not None, keep_all=forests),
+            limits=kernel_limits(limits, POP_LIMIT, forced=targets is not None, keep_all=forests),
             threads=runtime.threads,
         )
-        return Found(
+        return ChartOutcome(
             outcomes=found["outcomes"],
             scores=found["best_scores"],
             pops=found["pops"],
@@ -175,9 +183,9 @@ class ChartBatch:
 
 
 def check_scores(batch: ChartBatch, first_number: int | None = None) -> None:
-    """Refuse a batch whose scores are not finite, by the name of the feature that makes them so; O(rules and matches).
+    """Refuse a batch whose scores are not finite, and name the feature that is to blame; O(rules and matches).
 
-    `first_number` is how many sentences come before the batch, where that is known.
+    `first_number` is the number of sentences before the batch, if known.
     """
     # Logarithms of language models are of a usual size, or the model would not have been opened: weights say enough.
     check_weights(batch.weights, ["glue", *batch.model.language_models])
@@ -192,7 +200,7 @@ def check_scores(batch: ChartBatch, first_number: int | None = None) -> None:
 
 
 def _error(batch: ChartBatch, match: int, rule: int, first_number: int | None, *, whatever: bool = False) -> DataError:
-    """What to say of a rule, or of a match whatever the rule of that class."""
+    """Return the error for a rule on a match, or, with `whatever`, for all rules of its class."""
     rules = batch.rules
     sentence = int(np.searchsorted(rules.match_offsets, match, side="right")) - 1
     words = rules.source.sentences[sentence][slice(*rules.matches[match, 1:3].tolist())]

@@ -1,4 +1,4 @@
-"""The best derivation of a sentence as a tree that people look at."""
+"""The best derivation of a sentence as a tree."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _sum(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 class _Layout:
-    """Where the words of one derivation stand; nodes are in topological order, and have and are in one edge each.
+    """Positions of the words of one derivation; nodes are in topological order, with one edge in and one edge out.
 
     Nothing here is recursive: a derivation is as deep as a sentence is long.
     """
@@ -85,7 +85,7 @@ class _Layout:
         return symbols if rule >= 0 else [-1 - k for k in range(len(self._tails[edge]))]
 
     def parts(self) -> list[Subtree]:
-        """What glue joined, from left to right."""
+        """Return the parts that glue joins, from left to right."""
         trees: list[Subtree | None] = []
         parts: list[Subtree] = []
         for edge, rule in enumerate(self._graph.rules.tolist()):
@@ -124,7 +124,7 @@ class _Layout:
 
 
 def _positions(match: list[int]) -> list[int]:
-    """The place in the sentence of each symbol of a source side."""
+    """Return the position in the sentence of each symbol of a source side."""
     _, begin, end, *holes = match
     ends = dict(zip(holes[::2], holes[1::2], strict=True))
     positions, at = [], begin

@@ -1,4 +1,4 @@
-"""From what a chart kept to a Hypergraph, with the features of every edge."""
+"""Hypergraphs of chart searches, with the features of every edge."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class SentenceGraph:
 def edge_features(
     batch: ChartBatch, rules: NDArray[np.int32], matches: NDArray[np.int64], lm_scores: NDArray[np.float64]
 ) -> FeatureRows:
-    """Features of edges, given their rules (or what stands in place of one), matches and language model scores."""
+    """Return features of edges, given their rules (or glue codes), matches and language model scores."""
     names = batch.model.dense_features
     column = {name: i for i, name in enumerate(names)}
     used = rules >= 0

@@ -25,16 +25,16 @@ MOST_CLASSES = 256
 
 
 def by_class(holes: HoleRows, weights: Weights) -> NDArray[np.float64]:
-    """The weighted sums of a feature: a row for each match, a column for each class."""
+    """Return the weighted sums of a feature: a row for each match, a column for each class."""
     scores: NDArray[np.float64] = holes.rows.dot(weights).reshape(-1, holes.classes)[holes.kind_of_match]
     return scores
 
 
 def classes_of_rules(features: Sequence[HoleRows], rules: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Classes of rules that are those of several features at once; only those that a rule has.
+    """Combine the classes of several features to joint classes of rules; only those that occur.
 
-    Returns the class of each of so many rules, and for each class a row with its number for each feature. Without
-    features, all rules are in one class.
+    Returns the class of each rule, and for each class a row with its number for each feature. Without features, all
+    rules are in one class.
     """
     joint, rows = np.zeros(rules, np.int64), np.zeros((1, 0), np.int64)
     for holes in features:
@@ -52,7 +52,7 @@ def classes_of_rules(features: Sequence[HoleRows], rules: int) -> tuple[NDArray[
 
 
 def hole_symbols(rules: ChartRules) -> NDArray[np.int32]:
-    """Which symbols of each source side are its holes; beyond its end if there are none."""
+    """Return the positions of the holes in each source side; beyond its end if there are none."""
     symbols = np.full((len(rules.first_rule) - 1, 2), np.iinfo(np.int32).max, np.int32)
     side, begin, _, first, end, second, _ = rules.matches.T
     # All matches of a side have them in the same places.
@@ -64,7 +64,7 @@ def hole_symbols(rules: ChartRules) -> NDArray[np.int32]:
 
 
 def reordered_holes(rules: ChartRules) -> NDArray[np.bool_]:
-    """Whether rules reorder their holes: these cross a link, or each other. Without links, only the latter is known."""
+    """Tell which rules reorder their holes: holes cross a link, or each other (without links, only the latter)."""
     symbols, parts, first = hole_symbols(rules), [], 0
     for number in [*range(len(rules.grammars)), -1]:
         # Rules stand in the order of their grammars, those that are in none last.

@@ -1,4 +1,4 @@
-"""The rules that fit on a batch of sentences, with their features, and where they fit."""
+"""The rules that match spans of a batch of sentences, with their features and matches."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from dragoman.core.ragged import Ragged, occurring
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
-from dragoman.model.features import GRAMMAR_PENALTY
 from dragoman.model.grammar import Grammar
+from dragoman.model.parts import GRAMMAR_PENALTY
+from dragoman.search.batch import UNKNOWN_WORD, unknown_words
 from dragoman.search.chart.holes import reordered_holes
-from dragoman.search.markup import Given
-from dragoman.search.sparse_rows import UNKNOWN_WORD, unknown_words
+from dragoman.search.markup import FixedTranslation
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class RulePairs:
 
     @cached_property
     def linked(self) -> NDArray[np.bool_]:
-        """Whether the links of a rule are known."""
+        """True where the word links of a rule are known."""
         known = np.array([grammar.alignments is not None for grammar in self.rules.grammars] + [False])
         return known[self.rules.grammar]
 
@@ -65,7 +65,7 @@ class RulePairs:
 
     @cached_property
     def _before(self) -> NDArray[np.int64]:
-        """How many words there are before each target symbol of all rules."""
+        """The number of words before each target symbol of all rules."""
         return np.concatenate([[0], np.cumsum(self.rules.words.values >= 0)])
 
 
@@ -155,12 +155,12 @@ class ChartRules:
 
     @cached_property
     def hole_sizes(self) -> NDArray[np.int32]:
-        """How many words are below the holes of each match, 0 where there is none."""
+        """The number of words that the holes of each match cover; 0 for no hole."""
         return self.matches[:, 4::2] - self.matches[:, 3::2]
 
     @cached_property
     def reordered(self) -> NDArray[np.bool_]:
-        """Whether each rule reorders its first and its second hole, as far as its links are known."""
+        """True where a rule reorders its first and its second hole, as far as its links are known."""
         return reordered_holes(self)
 
     def take(self, picked: NDArray[np.integer]) -> ChartRules:
@@ -194,7 +194,7 @@ class RuleCollector:
         self._columns = {name: i for i, name in enumerate(model.dense_features)}
 
     def collect(
-        self, source: Corpus, given: Sequence[Sequence[Given]] = (), *, runtime: Runtime = Runtime()
+        self, source: Corpus, given: Sequence[Sequence[FixedTranslation]] = (), *, runtime: Runtime = Runtime()
     ) -> ChartRules:
         """Collect the rules for tokenised sentences; `source` has a vocabulary of its own."""
         tokens = source.vocab.map_to(self._model.source_vocab)[source.sentences.values]
@@ -269,13 +269,13 @@ class RuleCollector:
         return _Part(counts, words, row, dense)
 
     def _alone(self, words: Ragged[np.int32], counts: NDArray[np.int64], unknown: float) -> _Part:
-        """Rules that no grammar has."""
+        """Return rules that no grammar has."""
         dense = self._dense(words)
         dense[:, self._columns["unknown_word"]] = unknown
         return _Part(counts, words, np.full(len(words), -1, np.int64), dense)
 
     def _dense(self, words: Ragged[np.int32]) -> NDArray[np.float64]:
-        """What every rule has."""
+        """Return the dense features that every rule has."""
         dense = np.zeros((len(words), len(self._columns)))
         before = np.concatenate([[0], np.cumsum(words.values >= 0)])
         dense[:, self._columns["word_penalty"]] = -np.diff(before[words.offsets])
@@ -294,10 +294,10 @@ class _Part:
 
 
 def _fixed_spans(
-    source: Corpus, given: Sequence[Sequence[Given]]
-) -> tuple[dict[tuple[int, int, int], list[Given]], NDArray[np.uint8]]:
-    """The given translations by sentence and span, and for each running word whether it is in such a span."""
-    spans: dict[tuple[int, int, int], list[Given]] = {}
+    source: Corpus, given: Sequence[Sequence[FixedTranslation]]
+) -> tuple[dict[tuple[int, int, int], list[FixedTranslation]], NDArray[np.uint8]]:
+    """Return the fixed translations by sentence and span, and for each running word whether such a span covers it."""
+    spans: dict[tuple[int, int, int], list[FixedTranslation]] = {}
     fixed = np.zeros(len(source.sentences.values), np.uint8)
     for sentence, row in enumerate(given):
         for one in row:

@@ -19,14 +19,14 @@ from dragoman.core.weights import Weights
 from dragoman.features import Feature
 from dragoman.forest.kbest import nbest
 from dragoman.model.bundle import Model
-from dragoman.search.chart.batch import ChartBatch, Found, Graphs, check_scores
+from dragoman.search.batch import BatchResult, refuse_too_large, trees_of
+from dragoman.search.chart.batch import ChartBatch, ChartOutcome, Graphs, check_scores
 from dragoman.search.chart.derivation import describe
 from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
 from dragoman.search.chart.rules import RuleCollector
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
-from dragoman.search.markup import Given, parse_markup
-from dragoman.search.sparse_rows import trees_of
-from dragoman.search.translation import BatchResult, Translation, refuse_too_large
+from dragoman.search.markup import FixedTranslation, parse_markup
+from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 
 
@@ -69,11 +69,11 @@ class ChartTranslator(Translator):
             table_limit=0 if self._by_score else limit,
             drop_unknown=space.unknown_words == "drop",
         )
-        self._lm_ids = [model.lm_word_ids(name) for name in model.language_models]
+        self._lm_ids = [lm.ids_of(model.target_vocab) for lm in model.language_models.values()]
 
     def batch(self, lines: Sequence[str]) -> ChartBatch:
         """Collect and score the rules for some tokenised sentences, which may have markup if that is on."""
-        given: list[list[Given]] = []
+        given: list[list[FixedTranslation]] = []
         trees = trees_of(self.model, lines)
         if self.markup:
             parsed = [parse_markup(line) for line in lines]
@@ -85,10 +85,10 @@ class ChartTranslator(Translator):
             batch = ChartBatch(self.model, self.weights, best, self._lm_ids, trees)
         return batch
 
-    def search_together(
+    def search_batch(
         self, part: Sequence[str], *, forests: bool = False, targets: Sequence[str] | None = None
     ) -> ChartResult:
-        """Search a batch of tokenised sentences, by dense and sparse features: global ones count for nothing."""
+        """Search a batch of tokenised sentences with dense and sparse features; global features are ignored."""
         batch = self.batch(part)
         check_scores(batch)
         wanted = None
@@ -107,8 +107,8 @@ class ChartTranslator(Translator):
         return ChartResult(batch, found, runtime=self.runtime)
 
 
-class ChartResult(BatchResult[ChartBatch, Found]):
-    """A batch of sentences after the search; `global_values` are of features that a search cannot see."""
+class ChartResult(BatchResult[ChartBatch, ChartOutcome]):
+    """Search results of a batch; `global_values` are values of global features, which a search cannot score."""
 
     def translations(self, *, features: bool = False) -> list[Translation]:
         """Describe the best derivation of each sentence."""
@@ -137,7 +137,7 @@ class ChartResult(BatchResult[ChartBatch, Found]):
         )
 
     def hypergraph(self, i: int, *, features: bool = True) -> Hypergraph:
-        """Return all that the search kept of sentence i."""
+        """Return the hypergraph of sentence i."""
         return hypergraph(self.batch, SentenceGraph.of(self.batch, self._every, i), features=features)
 
     def edge_features(self, i: int, edges: NDArray[np.integer]) -> FeatureRows:

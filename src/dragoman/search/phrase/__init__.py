@@ -1,1 +1,1 @@
-"""Searching with phrase tables: stack decoding, cube pruning, everything, hill-climbing. Only `search` enters here."""
+"""Search with phrase tables: stack decoding, cube pruning, exhaustive search, hill-climbing."""

@@ -1,4 +1,4 @@
-"""One batch of sentences on its way through a search: options and weights in, derivations and hypergraphs out."""
+"""A batch of sentences in a phrase-based search: options and weights in, derivations and hypergraphs out."""
 
 from __future__ import annotations
 
@@ -12,26 +12,35 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.phrases import REORDERING_SCORES
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import check_range
 from dragoman.core.vocab import BOS, EOS, SPECIAL
 from dragoman.core.weights import Weights
-from dragoman.features import BoundaryFeature, SpansInUse
+from dragoman.features import BoundaryFeature, PairFeature, SpanFeature, SpansInUse
 from dragoman.model.bundle import Model
-from dragoman.model.features import reordering_features
-from dragoman.search.limits import LARGEST_SCORE, SearchLimits, check_weights, score_error
+from dragoman.model.parts import reordering_features
+from dragoman.search.batch import (
+    LARGEST_SCORE,
+    check_weights,
+    kernel_limits,
+    lm_words,
+    pair_rows,
+    score_error,
+    span_rows,
+)
+from dragoman.search.limits import SearchLimits
 from dragoman.search.phrase.options import PhraseOptions, exit_classes
-from dragoman.search.sparse_rows import lm_words, pair_rows, span_rows
 from dragoman.text.parsed import SourceTree
 
-#: How many candidates of a stack are looked at, if nobody says.
+#: The default number of candidates of a stack.
 POP_LIMIT = 400
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """What a search found: the outcome of each sentence (0 found, 1 no derivation, 2 too large), and derivations."""
+class PhraseOutcome:
+    """Search results: the outcome of each sentence (0 found, 1 no derivation, 2 too large), and derivations."""
 
     outcomes: NDArray[np.uint8]
     scores: NDArray[np.float64]
@@ -41,7 +50,7 @@ class Found:
 
 
 class PhraseBatch:
-    """The options of a batch of sentences, scored with weights; `trees` are those of the sentences, if they matter."""
+    """The options of a batch of sentences, scored with weights; `trees` are source trees, if a feature needs them."""
 
     def __init__(
         self,
@@ -57,15 +66,19 @@ class PhraseBatch:
         self._lm_ids = lm_ids
         self._trees = trees
         self._lm_names = list(model.language_models)
-        self._lm_words = lm_words(model, options.vocab, options.words.values, lm_ids)
-        spans = SpansInUse(options.sentence, options.begin, options.end, trees)
-        self.sparse = [*pair_rows(model, options), *span_rows(model, options.source, spans)]
+        self._automata = [lm.automaton for lm in model.language_models.values()]
+        self._dense_weights, self._lm_weights = weights.vector(model.dense_features), weights.vector(self._lm_names)
+        self._distortion_weight = weights.get("distortion", 0.0)
         self.boundary_feature = model.boundary_feature
+        of_pairs, of_spans = model.features_of(PairFeature), model.features_of(SpanFeature)
         none = np.zeros(len(options), np.int32)
         self.left, self.right = (none, none) if self.boundary_feature is None else self._ends(self.boundary_feature)
+        spans = SpansInUse(options.sentence, options.begin, options.end, trees)
+        self.sparse = [*pair_rows(of_pairs, options), *span_rows(of_spans, options.source, spans)]
+        self._lm_words = lm_words(model, options.vocab, options.words.values, lm_ids)
 
     def _ends(self, feature: BoundaryFeature) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The left and right symbols of the options; refuse what a feature has no right to return: kernels trust it."""
+        """Return the left and right symbols of the options; refuse wrong ones, because kernels trust features."""
         left, right = feature(self.options)
         for side, symbols in (("left", left), ("right", right)):
             if symbols.dtype != np.int32 or symbols.shape != (len(self.options),):
@@ -88,58 +101,55 @@ class PhraseBatch:
     def local(self) -> NDArray[np.float64]:
         """The weighted sum of each option's local features."""
         # Not a BLAS product: its threads would spin beside ours, and its sums depend on their number.
-        scores: NDArray[np.float64] = np.einsum(
-            "ij,j->i", self.options.dense, self.weights.vector(self.model.dense_features)
-        )
+        scores: NDArray[np.float64] = np.einsum("ij,j->i", self.options.dense, self._dense_weights)
         for rows in self.sparse:
             scores = scores + rows.dot(self.weights)
         return scores
 
     @cached_property
     def estimates(self) -> NDArray[np.float64]:
-        """Each option's local score and the language models' score of its words without context."""
+        """The local score of each option plus the language models' score of its words without context."""
         total = self.local.copy()
-        rows = np.arange(len(self.options), dtype=np.int32)
+        rows = np.arange(len(total), dtype=np.int32)
         with np.errstate(over="ignore", invalid="ignore"):  # `check_scores` says what is not finite
-            for k, name in enumerate(self._lm_names):
-                total += self.weights.get(name, 0.0) * self.read(k, np.zeros(len(rows), np.int32), rows)
+            for k, weight in enumerate(self._lm_weights.tolist()):
+                total += weight * self.read(k, np.zeros(len(rows), np.int32), rows)
         return total
 
     @cached_property
     def arrays(self) -> kernels.PhraseBatch:
-        """All that the kernels need to know of the batch."""
-        return self._arrays(self._lm_names, self._lm_words)
+        """The batch as kernels take it."""
+        return self._arrays(np.arange(len(self._lm_names)))
 
     @cached_property
     def arrays_in_use(self) -> kernels.PhraseBatch:
-        """The same without language models that weigh nothing: their states would cost time for nothing."""
-        used = np.flatnonzero(self.weights.vector(self._lm_names)).tolist()
-        return self._arrays([self._lm_names[k] for k in used], self._lm_words[used])
+        """The batch as kernels take it, without language models of weight 0, whose states would only cost time."""
+        return self._arrays(np.flatnonzero(self._lm_weights))
 
-    def _arrays(self, lm_names: Sequence[str], words: NDArray[np.int32]) -> kernels.PhraseBatch:
-        options = self.options
-        orientation = np.zeros((2, len(options), 3))
+    def _arrays(self, lms: NDArray[np.integer]) -> kernels.PhraseBatch:
+        options, local, weights, lm_weights = self.options, self.local, self._dense_weights, self._lm_weights
+        orientation = np.zeros((2, len(local), 3))
         for r, name in enumerate(self.model.reorderings):
-            weights = self.weights.vector(reordering_features(name))
-            orientation[0] += options.reordering[r, :, :3] * weights[:3]
-            orientation[1] += options.reordering[r, :, 3:] * weights[3:]
+            first = self.model.dense_features.index(f"{name}.{REORDERING_SCORES[0]}")
+            orientation[0] += options.reordering[r, :, :3] * weights[first : first + 3]
+            orientation[1] += options.reordering[r, :, 3:] * weights[first + 3 : first + 6]
         return kernels.PhraseBatch(
+            boundary=self._boundary_scores(),
+            language_models=[self._automata[k] for k in lms.tolist()],
+            exit_class=exit_classes(options, self.right),
             lengths=options.source.sentences.lengths.astype(np.int32),
             option_offsets=options.offsets,
             begin=options.begin,
             end=options.end,
-            local=self.local,
+            local=local,
             reorder_from=orientation[0],
             reorder_to=orientation[1],
-            exit_class=exit_classes(options, self.right),
             left=self.left,
             right=self.right,
             words=options.words.for_kernels(),
-            lm_words=words,
-            language_models=[self.model.language_models[name].automaton for name in lm_names],
-            lm_weights=self.weights.vector(lm_names),
-            distortion_weight=self.weights.get("distortion", 0.0),
-            boundary=self._boundary_scores(),
+            lm_words=self._lm_words[lms],
+            lm_weights=lm_weights[lms],
+            distortion_weight=self._distortion_weight,
         )
 
     def search(
@@ -150,20 +160,21 @@ class PhraseBatch:
         targets: Ragged[np.int32] | None = None,
         lattice: bool = False,
         runtime: Runtime = Runtime(),
-    ) -> Found:
+    ) -> PhraseOutcome:
         """Search every sentence.
 
-        `targets` allows only these translations, in words of `options.vocab`; the search then misses no derivation.
+        `targets` are the only translations that are allowed, in words of `options.vocab`; the search then finds all
+        their derivations.
         """
         found = kernels.search_phrases(
             self.arrays,
             targets=None if targets is None else targets.for_kernels(),
-            limits=limits.for_kernels(POP_LIMIT, forced=targets is not None, keep_all=lattice),
+            limits=kernel_limits(limits, POP_LIMIT, forced=targets is not None, keep_all=lattice),
             reordering_limit=reordering_limit,
             threads=runtime.threads,
         )
         derivations = Ragged(found.pop("derivations"), found.pop("derivation_offsets"))
-        return Found(found.pop("outcomes"), found.pop("scores"), found.pop("expansions"), derivations, found)
+        return PhraseOutcome(found.pop("outcomes"), found.pop("scores"), found.pop("expansions"), derivations, found)
 
     def _boundary_scores(self) -> NDArray[np.float64]:
         if self.boundary_feature is None:
@@ -172,13 +183,12 @@ class PhraseBatch:
         return self.weights.vector(boundary_names(self.boundary_feature)).reshape(size, size)
 
     def read(self, k: int, states: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Natural log-probability under language model k of each row (option) after its state; row -1 is </s>."""
-        automaton = self.model.language_models[self._lm_names[k]].automaton
-        words = Ragged(self._lm_words[k], self.options.words.offsets)
-        return kernels.lm_read_rows(automaton, words.for_kernels(), states, rows)
+        """Return natural log-probabilities under language model k of rows (options) after their states; -1 is </s>."""
+        words = kernels.Rows(values=self._lm_words[k], offsets=self.options.words.offsets)
+        return kernels.lm_read_rows(self._automata[k], words, states, rows)
 
     def read_sentences(self, k: int, options: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Natural log-probability under language model k of whole sentences, given as rows of options, with </s>."""
+        """Return the natural log-probability under language model k of sentences, as rows of options, with </s>."""
         words = Ragged(self._lm_words[k], self.options.words.offsets).take(options)
         bounds = words.offsets[offsets]
         values = np.insert(words.values, bounds[1:], np.int32(EOS))
@@ -201,17 +211,18 @@ def _boundary_names(prefix: str, symbols: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def check_scores(batch: PhraseBatch, first_number: int | None = None) -> None:
-    """Refuse a batch whose scores are not finite, by the name of the feature that makes them so; O(options).
+    """Refuse a batch whose scores are not finite, and name the feature that is to blame; O(options).
 
-    `first_number` is how many sentences come before the batch, where that is known.
+    `first_number` is the number of sentences before the batch, if known.
     """
-    batch.weights.check_finite()
-    names = [] if batch.boundary_feature is None else boundary_names(batch.boundary_feature)
-    large = np.flatnonzero(~(np.abs(batch.arrays.boundary.ravel()) < LARGEST_SCORE)).tolist()
-    check_weights(batch.weights, [*(names[i] for i in large), "distortion"])
-    if not len(batch.options):
-        return
+    check_weights(batch.weights, ["distortion"])
     arrays = batch.arrays
+    if batch.boundary_feature is not None:
+        names = boundary_names(batch.boundary_feature)
+        large = np.flatnonzero(~(np.abs(arrays.boundary.ravel()) < LARGEST_SCORE)).tolist()
+        check_weights(batch.weights, [names[i] for i in large])
+    if not len(batch.local):
+        return
     with np.errstate(over="ignore", invalid="ignore"):  # which is what we are looking for
         worst = np.abs(batch.estimates)
         worst = worst + np.abs(arrays.reorder_from).max(axis=1) + np.abs(arrays.reorder_to).max(axis=1)
@@ -230,7 +241,7 @@ def _error(batch: PhraseBatch, option: int, first_number: int | None) -> DataErr
 
 
 def _features(batch: PhraseBatch, option: int) -> dict[str, float]:
-    """All that an option has."""
+    """Return all features of an option."""
     model, options = batch.model, batch.options
     found = dict(zip(model.dense_features, options.dense[option].tolist(), strict=True))
     for rows in batch.sparse:

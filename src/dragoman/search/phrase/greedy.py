@@ -17,15 +17,15 @@ from dragoman import kernels
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.search.limits import HillClimbing, SearchLimits
-from dragoman.search.phrase.batch import Found, PhraseBatch
+from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome
 
 #: The numbers by which the kernel knows the operators.
 OPERATORS = {"retranslate": 1, "merge_split": 2, "reorder": 4, "move": 8}
 
 
 @dataclass(frozen=True, eq=False)
-class Climbed(Found):
-    """What climbs found, with the score of each start and the number of changes made; `expansions` are neighbours."""
+class HillClimbingOutcome(PhraseOutcome):
+    """Results of hill-climbing, with the score of each start and the number of changes; `expansions` are neighbours."""
 
     start_scores: NDArray[np.float64]
     steps: NDArray[np.int64]
@@ -38,8 +38,8 @@ def greedy_search(
     *,
     reordering_limit: int,
     runtime: Runtime = Runtime(),
-) -> Climbed:
-    """Climb from where the options say; `limits` are the beam's.
+) -> HillClimbingOutcome:
+    """Climb from the start that `climbing` names; `limits` are those of the beam search.
 
     A sentence that is too large for the beam starts from its gloss.
     """
@@ -56,7 +56,7 @@ def hill_climb(
     *,
     reordering_limit: int,
     runtime: Runtime = Runtime(),
-) -> Climbed:
+) -> HillClimbingOutcome:
     """Climb from one derivation of each sentence (options in target order), or from the gloss where that is empty.
 
     Each step goes to the best of all neighbours: about `20 n` of them for retranslating and `800 n` for merging and
@@ -75,18 +75,18 @@ def hill_climb(
         reordering_limit,
         runtime.threads,
     )
-    return Climbed(outcomes, scores, looked_at, Ragged(derivations, offsets), {}, start_scores, steps)
+    return HillClimbingOutcome(outcomes, scores, looked_at, Ragged(derivations, offsets), {}, start_scores, steps)
 
 
 def gloss(batch: PhraseBatch, *, runtime: Runtime = Runtime()) -> Ragged[np.int32]:
-    """The best monotone derivation of each sentence by what its options are worth alone: the start of a climb."""
+    """Return the best monotone derivation of each sentence by the scores of single options: the start of a climb."""
     return hill_climb(batch, None, HillClimbing(max_steps=0), reordering_limit=0, runtime=runtime).derivations
 
 
 def neighbours(
     batch: PhraseBatch, sentence: int, derivation: NDArray[np.int32], options: HillClimbing, *, reordering_limit: int
 ) -> tuple[Ragged[np.int32], NDArray[np.float64]]:
-    """All derivations that one step could lead to, and by how much they score more; some may come twice."""
+    """Return all derivations one step away, with their gains in score; some may occur twice."""
     found, offsets, differences = kernels.derivation_neighbours(
         batch.arrays, sentence, derivation, _operators(options), reordering_limit
     )
@@ -94,5 +94,5 @@ def neighbours(
 
 
 def _operators(options: HillClimbing) -> int:
-    """The operators to use, as the kernel knows them."""
+    """Return the operators to use, as the kernel numbers them."""
     return sum(number for name, number in OPERATORS.items() if getattr(options, name))

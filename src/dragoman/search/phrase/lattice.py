@@ -1,4 +1,4 @@
-"""From what a search kept to a Hypergraph, with the features of every edge."""
+"""Hypergraphs of phrase-based searches, with the features of every edge."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
-from dragoman.model.features import phrase_features, reordering_features
-from dragoman.search.phrase.batch import Found, PhraseBatch, boundary_names
+from dragoman.model.parts import phrase_features, reordering_features
+from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, boundary_names
 from dragoman.search.translation import pair_feature
 
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """The edges of one sentence's lattice, with what their features depend on; options are numbered in the batch."""
+    """The edges of a sentence's lattice, with all that their features depend on; options are numbered in the batch."""
 
     tails: NDArray[np.int32]
     option: NDArray[np.int64]
@@ -26,7 +26,7 @@ class Edges:
     lm_states: NDArray[np.int32]
 
     @classmethod
-    def of(cls, batch: PhraseBatch, found: Found, sentence: int) -> Edges:
+    def of(cls, batch: PhraseBatch, found: PhraseOutcome, sentence: int) -> Edges:
         """Return the edges that a search with `lattice` kept."""
         arrays = found.arrays
         nodes = _part(arrays["node_offsets"], sentence)
@@ -85,7 +85,9 @@ def _part(offsets: NDArray[np.int64], sentence: int) -> slice:
     return slice(int(offsets[sentence]), int(offsets[sentence + 1]))
 
 
-def hypergraph(batch: PhraseBatch, found: Found, sentence: int, edges: Edges, *, features: bool = True) -> Hypergraph:
+def hypergraph(
+    batch: PhraseBatch, found: PhraseOutcome, sentence: int, edges: Edges, *, features: bool = True
+) -> Hypergraph:
     """Return the lattice of one sentence, given its edges; without a derivation, it is a root and nothing else."""
     nodes = _part(found.arrays["node_offsets"], sentence)
     # Each lattice has one more bound than nodes; sentences without a derivation have neither.
@@ -127,7 +129,7 @@ def edge_features(
     moves: NDArray[np.bool_],
     lm_scores: NDArray[np.float64],
 ) -> FeatureRows:
-    """Features of edges: an option's own, and those that depend on what came before.
+    """Return features of edges: those of the option, and those that depend on the history.
 
     `option` is -1 on the edges into the start and into the goal; the latter have a tail (`moves`). `previous` is the
     option before, -1 at the sentence's start; `lm_scores` has a column for each language model.
@@ -165,7 +167,7 @@ def edge_features(
 
 
 def derivation_features(batch: PhraseBatch, derivations: Ragged[np.int32], sentences: NDArray[np.int64]) -> FeatureRows:
-    """Features of whole derivations, given as options (numbered within their sentence) in target order."""
+    """Return features of derivations, given as options (numbered within their sentence) in target order."""
     lengths = derivations.lengths
     first = np.repeat(batch.options.offsets[sentences], lengths)
     placed = derivations.values + first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,8 +17,8 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
 from dragoman.model.phrase_table import PhraseTable, log_scores
-from dragoman.search.markup import Given
-from dragoman.search.sparse_rows import UNKNOWN_WORD, unknown_words
+from dragoman.search.batch import UNKNOWN_WORD, unknown_words
+from dragoman.search.markup import FixedTranslation
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,7 @@ class PhraseOptions:
 
     @cached_property
     def linked(self) -> NDArray[np.bool_]:
-        """Whether a table knows the word links of each option."""
+        """True where a table has the word links of an option."""
         return self._linking_table < len(self.tables)
 
     @cached_property
@@ -86,7 +87,7 @@ class PhraseOptions:
 
     @cached_property
     def _linking_table(self) -> NDArray[np.int64]:
-        """The first table that knows the links of each option, or the number of tables."""
+        """The first table that has the links of each option, or the number of tables if none has."""
         number = np.full(len(self), len(self.tables))
         for i, table in reversed([*enumerate(self.tables)]):
             if table.alignments is not None:
@@ -114,8 +115,10 @@ class PhraseOptions:
         )
 
 
-def with_given(options: PhraseOptions, given: Sequence[Sequence[Given]], columns: Mapping[str, int]) -> PhraseOptions:
-    """Let given translations take the place of all options that touch their spans.
+def apply_markup(
+    options: PhraseOptions, given: Sequence[Sequence[FixedTranslation]], columns: Mapping[str, int]
+) -> PhraseOptions:
+    """Replace all options that touch the span of a fixed translation by that translation.
 
     They score like phrase pairs whose p(e|f) in every table is the given probability and whose other scores are 1.
     """
@@ -168,27 +171,28 @@ class OptionCollector:
         self._longest = [max(1, table.max_source_length) for table in self._tables]
         self._limit = table_limit
         self._drop_unknown = drop_unknown
-        self._columns = {name: i for i, name in enumerate(model.dense_features)}
+        self._are_mixed = any(table.components is not None for table in self._tables)
         # Targets of all tables in one numbering, so that the same pair in two tables is one option.
-        parts = Ragged.concatenate([table.targets for table in self._tables])
         if len(self._tables) == 1:
-            numbers, self._targets = np.arange(len(parts), dtype=np.int32), parts
+            self._targets = self._tables[0].targets
+            self._numbers = [np.arange(len(self._targets), dtype=np.int32)]
         else:
+            parts = Ragged.concatenate([table.targets for table in self._tables])
             numbers, words, bounds = kernels.intern_sequences(parts.values, parts.offsets)
             self._targets = Ragged(words, bounds)
-        splits = np.cumsum([len(table.targets) for table in self._tables])[:-1]
-        self._numbers = np.split(numbers, splits)
+            self._numbers = np.split(numbers, np.cumsum([len(table.targets) for table in self._tables])[:-1])
+        self._columns = dict(zip(model.dense_features, itertools.count(), strict=False))
 
     def collect(
-        self, source: Corpus, weights: Mapping[str, float], given: Sequence[Sequence[Given]] = ()
+        self, source: Corpus, weights: Mapping[str, float], given: Sequence[Sequence[FixedTranslation]] = ()
     ) -> PhraseOptions:
         """Collect the options of tokenised sentences; `source` has a vocabulary of its own.
 
-        The weights decide nothing but the shares of tables that are mixed.
+        Weights matter only for the interpolation of mixture tables.
         """
-        shares = self._model.shares(weights)
         sentences = source.sentences
         tokens = source.vocab.map_to(self._model.source_vocab)[sentences.values]
+        shares = self._model.shares(weights) if self._are_mixed else {}
         spans, rows, targets = self._find(tokens, sentences.offsets, shares)
         position, length = spans[:, 0], spans[:, 1]
         covered = np.zeros(len(tokens), bool)
@@ -216,17 +220,17 @@ class OptionCollector:
             words=words,
             rows=rows,
             unknown=is_unknown,
-            dense=self._dense(rows, words, is_unknown, shares),
+            dense=self._dense(rows, words.lengths, is_unknown, shares),
             reordering=self._reordering(rows),
             source_ids=tokens,
             tables=tuple(self._tables),
         )
-        return with_given(options, given, self._columns)
+        return apply_markup(options, given, self._columns)
 
     def _find(
         self, tokens: NDArray[np.int32], lines: NDArray[np.int64], shares: Mapping[str, NDArray[np.float64]]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Spans (position, length), rows in each table, and numbers of the targets, of all pairs in the tables."""
+        """Return spans (position, length), rows in each table, and target numbers of all pairs that fit."""
         spans, rows, targets = [], [], []
         for i, (name, table) in enumerate(self._model.tables.items()):
             phrases = table.sources
@@ -253,7 +257,7 @@ class OptionCollector:
     def _best_mixed(
         self, table: PhraseTable, phrase: NDArray[np.integer], shares: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The rows of the best pairs of phrases by the p(e|f) of a mixture, and how many each phrase has."""
+        """Return the rows of the best pairs of phrases by the p(e|f) of a mixture, and their number per phrase."""
         distinct, place = np.unique(phrase, return_inverse=True)
         first = table.first_pair[distinct]
         row, count = _runs(first, table.first_pair[distinct + 1] - first)
@@ -270,12 +274,12 @@ class OptionCollector:
     def _dense(
         self,
         rows: NDArray[np.int64],
-        words: Ragged[np.int32],
+        lengths: NDArray[np.int64],
         unknown: NDArray[np.bool_],
         shares: Mapping[str, NDArray[np.float64]],
     ) -> NDArray[np.float64]:
         dense = np.zeros((len(rows), len(self._columns)))
-        dense[:, self._columns["word_penalty"]] = -words.lengths
+        dense[:, self._columns["word_penalty"]] = -lengths
         dense[:, self._columns["phrase_penalty"]] = 1
         dense[unknown, self._columns["unknown_word"]] = UNKNOWN_WORD
         for i, (name, table) in enumerate(self._model.tables.items()):
@@ -297,13 +301,13 @@ class OptionCollector:
 
 
 def _runs(first: NDArray[np.int64], count: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All numbers of runs that begin at `first`, one run after the other, and how many each has."""
+    """Return the numbers of runs that begin at `first`, one run after the other, and the length of each."""
     starts = np.cumsum(count) - count
     return np.arange(count.sum()) + np.repeat(first - starts, count), count
 
 
 def _mixed(table: PhraseTable, rows: NDArray[np.int64], shares: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The logarithms of some pairs' scores in a mixture, exactly as a table that was baked would have them."""
+    """Return the log scores of pairs in a mixture, exactly as a collapsed table would have them."""
     assert table.components is not None
     return log_scores(table.components.take(rows).mixed(shares).astype(np.float32))
 
@@ -321,7 +325,7 @@ def _merged(
 
 
 def exit_classes(options: PhraseOptions, right: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Number the options so that those of one class score alike as predecessors of whatever comes next."""
+    """Number the classes of options that score alike as predecessors of every other option."""
     sides = options.reordering[:, :, 3:]
     key = [options.end, right]
     if len(sides):

@@ -20,14 +20,14 @@ from dragoman.core.weights import Weights
 from dragoman.features import Feature
 from dragoman.forest.kbest import nbest
 from dragoman.model.bundle import Model
+from dragoman.search.batch import BatchResult, refuse_too_large, trees_of
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
-from dragoman.search.markup import Given, parse_markup
-from dragoman.search.phrase.batch import Found, PhraseBatch, check_scores
+from dragoman.search.markup import FixedTranslation, parse_markup
+from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, check_scores
 from dragoman.search.phrase.greedy import greedy_search
 from dragoman.search.phrase.lattice import Edges, derivation_features, features_with_pairs, hypergraph
 from dragoman.search.phrase.options import OptionCollector, PhraseOptions
-from dragoman.search.sparse_rows import trees_of
-from dragoman.search.translation import BatchResult, Phrase, Translation, refuse_too_large
+from dragoman.search.translation import Phrase, Translation
 from dragoman.search.translator import Translator
 
 
@@ -71,11 +71,11 @@ class PhraseTranslator(Translator):
             table_limit=0 if self._by_score else self._table_limit,
             drop_unknown=space.unknown_words == "drop",
         )
-        self._lm_ids = [model.lm_word_ids(name) for name in model.language_models]
+        self._lm_ids = [lm.ids_of(model.target_vocab) for lm in model.language_models.values()]
 
     def batch(self, lines: Sequence[str]) -> PhraseBatch:
         """Collect and score the options of some tokenised sentences, which may have markup if that is on."""
-        given: list[list[Given]] = []
+        given: list[list[FixedTranslation]] = []
         trees = trees_of(self.model, lines)
         if self.markup:
             parsed = [parse_markup(line) for line in lines]
@@ -87,10 +87,10 @@ class PhraseTranslator(Translator):
             batch = PhraseBatch(self.model, self.weights, kept, self._lm_ids, trees)
         return batch
 
-    def search_together(
+    def search_batch(
         self, part: Sequence[str], *, forests: bool = False, targets: Sequence[str] | None = None
     ) -> PhraseResult:
-        """Search a batch of tokenised sentences, by dense and sparse features: global ones count for nothing."""
+        """Search a batch of tokenised sentences with dense and sparse features; global features are ignored."""
         batch = self.batch(part)
         check_scores(batch)
         wanted = None if targets is None else _encoded(batch, targets)
@@ -99,7 +99,7 @@ class PhraseTranslator(Translator):
             refuse_too_large(found, part, self.limits.max_size, "hypotheses and arcs")
         return PhraseResult(batch, found, runtime=self.runtime)
 
-    def _search(self, batch: PhraseBatch, *, targets: Ragged[np.int32] | None = None, lattice: bool) -> Found:
+    def _search(self, batch: PhraseBatch, *, targets: Ragged[np.int32] | None = None, lattice: bool) -> PhraseOutcome:
         if self.climbing is None:
             return batch.search(
                 self.limits, self.reordering_limit, targets=targets, lattice=lattice, runtime=self.runtime
@@ -111,8 +111,8 @@ class PhraseTranslator(Translator):
         )
 
 
-class PhraseResult(BatchResult[PhraseBatch, Found]):
-    """A batch of sentences after the search; `global_values` are of features that a search cannot see."""
+class PhraseResult(BatchResult[PhraseBatch, PhraseOutcome]):
+    """Search results of a batch; `global_values` are values of global features, which a search cannot score."""
 
     def translations(self, *, features: bool = False) -> list[Translation]:
         """Describe the best derivation of each sentence."""
@@ -120,9 +120,9 @@ class PhraseResult(BatchResult[PhraseBatch, Found]):
         if features:
             rows = derivation_features(self.batch, self.found.derivations, np.arange(len(self)))
             rows = rows if self._global_values is None else FeatureRows.join([rows, self._global_values])
-        every, found = np.arange(len(self)), self.found.derivations
-        chosen = Ragged(found.values + np.repeat(self.batch.options.offsets[:-1], found.lengths), found.offsets)
-        return _describe(self.batch, every, chosen, self.found.scores.tolist(), rows)
+        found, options = self.found.derivations, self.batch.options
+        chosen = Ragged(found.values + np.repeat(options.offsets[:-1], np.diff(found.offsets)), found.offsets)
+        return _describe(options, options.source, chosen, self.found.scores.tolist(), rows)
 
     def nbest(self, k: int, *, distinct: bool = False) -> NBest:
         """Return the k best hypotheses of each sentence; only their edges' features are computed."""
@@ -145,7 +145,7 @@ class PhraseResult(BatchResult[PhraseBatch, Found]):
         return nbest(graphs, k, distinct=distinct, features=features, runtime=self._runtime)
 
     def hypergraph(self, i: int, *, features: bool = True) -> Hypergraph:
-        """Return all that the search kept of sentence i."""
+        """Return the hypergraph of sentence i."""
         edges = Edges.of(self.batch, self.found, i)
         return hypergraph(self.batch, self.found, i, edges, features=features)
 
@@ -159,8 +159,9 @@ class PhraseResult(BatchResult[PhraseBatch, Found]):
         rows = used.features(self.batch).sum_over(
             Ragged(np.arange(len(edges), dtype=np.int32), np.array([0, len(edges)]))
         )
-        chosen = used.option[used.option >= 0]
-        return _describe(self.batch, np.array([i]), Ragged(chosen, np.array([0, len(chosen)])), [score], rows)[0]
+        chosen, options = used.option[used.option >= 0], self.batch.options
+        source = options.source.take(np.array([i]))
+        return _describe(options, source, Ragged(chosen, np.array([0, len(chosen)])), [score], rows)[0]
 
 
 def _encoded(batch: PhraseBatch, targets: Sequence[str]) -> Ragged[np.int32]:
@@ -179,41 +180,43 @@ def _best_of_spans(options: PhraseOptions, estimates: NDArray[np.float64], limit
 
 
 def _describe(
-    batch: PhraseBatch,
-    sentences: NDArray[np.integer],
+    options: PhraseOptions,
+    source: Corpus,
     chosen: Ragged[Any],
     scores: Sequence[float],
     features: FeatureRows | None,
 ) -> list[Translation]:
-    """Describe a derivation of each of some sentences, given the options of the batch that it uses, in target order."""
-    options, used = batch.options, chosen.values
-    words, links = options.words.take(used), options.links_of(used)
+    """Describe a derivation of each source sentence, given the options that it uses, in target order."""
+    used = chosen.values
+    links, words = options.links_of(used), options.words.take(used)
+    starts = options.begin[used]
+    positions = words.offsets[:-1] - np.repeat(words.offsets[chosen.offsets[:-1]], chosen.lengths)
+    link_sources = np.repeat(starts, links.lengths) + (links.values >> 8)
+    link_targets = np.repeat(positions, links.lengths) + (links.values & 255)
+    pairs = [*zip(link_sources.tolist(), link_targets.tolist(), strict=True)]
+    lengths = words.lengths.tolist()
     texts = Corpus(options.vocab, Ragged(words.values, words.offsets[chosen.offsets])).lines()
-    position = words.offsets[:-1] - np.repeat(words.offsets[chosen.offsets[:-1]], chosen.lengths)
+    sources = source.lines()
     phrases = [
         Phrase(
             source=(begin, end),
             target=(at, at + length),
             # An unknown word is one word, or none if it is dropped.
-            links=((begin, at),)[:length] if unknown else _links(begin, at, of_pair),
+            links=((begin, at),)[:length] if unknown else tuple(pairs[slice(*linked)]),
             unknown=unknown,
         )
-        for begin, end, at, length, unknown, of_pair in zip(
-            options.begin[used].tolist(),
+        for begin, end, at, length, unknown, linked in zip(
+            starts.tolist(),
             options.end[used].tolist(),
-            position.tolist(),
-            words.lengths.tolist(),
+            positions.tolist(),
+            lengths,
             options.unknown[used].tolist(),
-            links,
+            itertools.pairwise(links.offsets.tolist()),
             strict=True,
         )
     ]
-    sources, bounds = options.source.take(sentences).lines(), itertools.pairwise(chosen.offsets.tolist())
+    bounds = itertools.pairwise(chosen.offsets.tolist())
     return [
-        Translation(source, text, score, tuple(phrases[slice(*at)]), {} if features is None else features.row(i))
-        for i, (source, text, score, at) in enumerate(zip(sources, texts, scores, bounds, strict=True))
+        Translation(line, text, score, tuple(phrases[slice(*at)]), {} if features is None else features.row(i))
+        for i, (line, text, score, at) in enumerate(zip(sources, texts, scores, bounds, strict=True))
     ]
-
-
-def _links(begin: int, position: int, packed: NDArray[np.uint16]) -> tuple[tuple[int, int], ...]:
-    return tuple((begin + (link >> 8), position + (link & 255)) for link in packed.tolist())

@@ -25,9 +25,8 @@ from dragoman.core.toml import format_toml, read_toml
 from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
 from dragoman.model.bundle import Model
-from dragoman.model.features import phrase_features
 from dragoman.model.mixture import read_shares, share_names
-from dragoman.model.parts import in_folder
+from dragoman.model.parts import in_folder, phrase_features
 from dragoman.model.phrase_table import LOG_ZERO
 from dragoman.search.translation import PAIR_MARK
 from dragoman.tuning.problems.evidence import DecodedLists

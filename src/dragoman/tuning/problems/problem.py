@@ -16,8 +16,8 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
-from dragoman.model.features import GRAMMAR_PENALTY
 from dragoman.model.mixture import SHARES
+from dragoman.model.parts import GRAMMAR_PENALTY
 
 #: Largest number of features for methods that search along single weights, or sample boxes of weights.
 MOST_DENSE = 200

@@ -27,7 +27,6 @@ from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Scorer
 from dragoman.metrics.references import UNHEARD, ReferencedText, read_references, reference_files
 from dragoman.model.bundle import Model, model_digest
-from dragoman.model.source_trees import trees_for
 from dragoman.sampling.global_features import document_bounds, read_documents
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.shards import ShardedTranslator
@@ -381,7 +380,7 @@ class Job:
 
     def _text(self, model: Model, files: Job | HeldOut, name: str, runtime: Runtime) -> ReferencedText:
         preparation = model.preparation(prepared=self.prepared)
-        trees = trees_for(model, files.trees, name=name, runtime=runtime)
+        trees = model.open_trees(files.trees, name=name, runtime=runtime)
         return ReferencedText.read(files.source, files.references, preparation, trees=trees, runtime=runtime)
 
     def _scorer(self, text: ReferencedText) -> Scorer:

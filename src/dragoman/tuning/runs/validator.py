@@ -17,8 +17,7 @@ from dragoman.decision.settings import Decision
 from dragoman.metrics.metric import Scorer
 from dragoman.sampling.draw import Draw
 from dragoman.sampling.schedule import Sampling
-from dragoman.translation.outputs import Outputs
-from dragoman.translation.stream import Stream
+from dragoman.translation.stream import Outputs, Stream
 from dragoman.tuning.runs.run import Record
 
 

@@ -88,7 +88,7 @@ def test_long_sentences_take_time_by_their_length():
     model = model_of(4, grammars=2, language_models=2, span_limit=6)
     sentence = np.random.default_rng(0).choice(chart_space.SOURCE, 400).tolist()
     translator = ChartTranslator(model, limits=SearchLimits(pop_limit=20))
-    parts = [translator.search_together([" ".join(sentence[:n])]) for n in (100, 200, 400)]
+    parts = [translator.search_batch([" ".join(sentence[:n])]) for n in (100, 200, 400)]
     pops = [int(part.found.pops[0]) for part in parts]
     # A cell is popped so many times at most, recombined candidates counted half, and a word ends six cells and glue.
     assert pops[2] <= 400 * 7 * 2 * 20
@@ -202,7 +202,7 @@ def test_searches_of_other_kinds_of_models_are_refused():
         Translator.of(model, space=SpaceLimits(reordering_limit=3))
     with pytest.raises(UsageError, match="hill-climbing changes phrases"):
         Translator.of(model, climbing=HillClimbing())
-    searched = ChartTranslator(model).search_together(["f0"])
+    searched = ChartTranslator(model).search_batch(["f0"])
     with pytest.raises(UsageError, match="search with forests=True"):
         searched.hypergraph(0)
 

@@ -202,7 +202,7 @@ def test_starts_that_are_no_derivations_are_refused():
 def test_a_sentence_without_a_gloss_is_reported():
     model = phrase_space.random_model(np.random.default_rng(6), language_models=1)
     options = PhraseTranslator(model).batch(["f4 f4", "f4"]).options
-    lm_ids = [model.lm_word_ids(name) for name in model.language_models]
+    lm_ids = [lm.ids_of(model.target_vocab) for lm in model.language_models.values()]
     batch = PhraseBatch(model, model.weights, options.take(np.array([0, 2])), lm_ids)
     climbed = hill_climb(batch, None, HillClimbing(), reordering_limit=6)
     assert climbed.outcomes.tolist() == [1, 0]

@@ -294,7 +294,7 @@ def test_global_features_are_left_to_samplers():
         with pytest.raises(UsageError, match=r"length_ratio has the weight -0.5, and only sampling can score it: tr"):
             search()
     # What a sampler begins with and proposes knows nothing of them.
-    (there,) = translator.search_together(["f0 f1"]).translations(features=True)
+    (there,) = translator.search_batch(["f0 f1"]).translations(features=True)
     (plain,) = PhraseTranslator(model).translate(["f0 f1"], features=True)
     assert there == plain
     assert "length_ratio" not in there.features

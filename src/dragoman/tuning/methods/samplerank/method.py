@@ -17,7 +17,7 @@ from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.sampling.schedule import checked_seed
-from dragoman.tuning.methods.method import Checkpoint, Learner, TrainingSet, State, saved_numbers
+from dragoman.tuning.methods.method import Checkpoint, Learner, State, TrainingSet, saved_numbers
 from dragoman.tuning.methods.samplerank.chains import Plan, RankRequest, RankResult, check_steps
 from dragoman.tuning.methods.samplerank.jumps import JumpSteps
 from dragoman.tuning.methods.samplerank.neighbours import (

@@ -16,7 +16,7 @@ from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.search.shards import ShardedTranslator
-from dragoman.tuning.methods.method import FeatureSelector, TrainingSet, State
+from dragoman.tuning.methods.method import FeatureSelector, State, TrainingSet
 from dragoman.tuning.methods.samplerank.chains import (
     BatchValue,
     Plan,
@@ -72,7 +72,9 @@ class LocalSteps:
 
     def __init__(self, steps: RankSteps, training_set: TrainingSet, start: Weights, *, runtime: Runtime = Runtime()):
         learnt_of = FeatureSelector(training_set.names, training_set.sparse)
-        sentences = TrainingSentences(training_set.lines, training_set.scorer, training_set.units, learnt_of, training_set.sign)
+        sentences = TrainingSentences(
+            training_set.lines, training_set.scorer, training_set.units, learnt_of, training_set.sign
+        )
         self._chains = ShardedChains(steps, training_set.spread(start, runtime=runtime), sentences)
         self.names, self.learnt = self._chains.names, self._chains.learnt
 
@@ -101,14 +103,17 @@ class PoolSteps:
     decoded derivations.
     """
 
-    def __init__(self, steps: JumpSteps, training_set: TrainingSet, start: Weights, state: State | None, local: LocalSteps | None):
+    def __init__(
+        self, steps: JumpSteps, training_set: TrainingSet, start: Weights, state: State | None, local: LocalSteps | None
+    ):
         start.check_finite()
         self._steps, self._training_set = steps, training_set
         known = dict.fromkeys([*(local.names if local else ()), *start, *training_set.names])
         self.pools = Pools.empty(len(training_set), known) if state is None else Pools.from_arrays(state)
         if len(self.pools.sentences) != len(training_set) + 1:
             raise DataError(
-                f"the saved state has pools of {len(self.pools.sentences) - 1} sentences", expected=f"{len(training_set)}"
+                f"the saved state has pools of {len(self.pools.sentences) - 1} sentences",
+                expected=f"{len(training_set)}",
             )
 
     @property
@@ -139,7 +144,11 @@ class PoolSteps:
 
     def _grow_from_forests(self, spread: ShardedTranslator, epoch: int, runtime: Runtime) -> None:
         training_set = self._training_set
-        work, parts, done = ForestSearch(self._steps.pool, training_set.lines, training_set.scorer, training_set.sign), [], 0
+        work, parts, done = (
+            ForestSearch(self._steps.pool, training_set.lines, training_set.scorer, training_set.sign),
+            [],
+            0,
+        )
         with runtime.stage(f"epoch {epoch + 1}: decoding") as share_done:
             for part in work.search_all(spread):
                 parts.append(part)

@@ -17,7 +17,7 @@ from dragoman.core.weights import Weights
 from dragoman.features import GlobalFeature
 from dragoman.metrics.bleu import BleuScorer
 from dragoman.metrics.metric import Scorer
-from dragoman.model.features import reordering_features
+from dragoman.model.parts import reordering_features
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.search.phrase.batch import PhraseBatch, boundary_names
 from dragoman.search.phrase.options import PhraseOptions

@@ -35,7 +35,9 @@ def _some_translations(batch, rng):
 
 
 def chains_of(steps, training_set):
-    sentences = TrainingSentences(training_set.lines, training_set.scorer, training_set.units, training_set.learnt, training_set.sign)
+    sentences = TrainingSentences(
+        training_set.lines, training_set.scorer, training_set.units, training_set.learnt, training_set.sign
+    )
     return RankChains.of(steps, training_set.translator, sentences)
 
 

@@ -24,8 +24,8 @@ from dragoman.tuning.methods.method import TrainingSet
 from dragoman.tuning.methods.samplerank.method import SampleRank
 from dragoman.tuning.methods.samplerank.pools import Pools
 from oracles import phrase_space
-from oracles.training_sets import chart_lesson, sparse_chart_lesson
 from oracles.samplerank import Echo
+from oracles.training_sets import chart_training_set, sparse_chart_training_set
 
 FEW = {"neighbours": "local", "epochs": 3, "chains": 3, "samples": 10, "burn_in": 5, "aggressiveness": 0.05}
 
@@ -36,7 +36,7 @@ BOTH = FEW | JUMP | {"neighbours": "both"}
 FORESTS = JUMP | {"pool_from": "forests"}
 
 
-def make_lesson(seed=1, lines=9, metric=None, longest=7, **settings):
+def make_training_set(seed=1, lines=9, metric=None, longest=7, **settings):
     rng = np.random.default_rng(seed)
     model = phrase_space.random_model(rng, tables=2)
     texts = [phrase_space.random_sentence(rng, longest) for _ in range(lines)]
@@ -69,7 +69,7 @@ def same(one, other):
     [{}, {"batch_size": 1, "evaluate_every": 4}, {"batch_size": 2, "average": "epoch"}, {"average": "none"}],
 )
 def test_whatever_the_threads_and_wherever_it_stopped_the_result_is_the_same(kind, options):
-    training_set, method = make_lesson(), SampleRank(**kind | options)
+    training_set, method = make_training_set(), SampleRank(**kind | options)
     start = training_set.model.weights
     whole = list(method.learn(training_set, start, seed=5))
     assert [checkpoint.stop for checkpoint in whole] == [None] * (len(whole) - 1) + ["3 epochs"]
@@ -87,7 +87,7 @@ def test_whatever_the_threads_and_wherever_it_stopped_the_result_is_the_same(kin
 @pytest.mark.parametrize("options", [{}, {"batch_size": 1}])
 def test_checkpoints_come_when_chains_have_enough_samples_and_a_kill_changes_nothing(options):
     # An epoch has 3 sentences and 30 samples a chain; what is no whole batch waits for the next one.
-    training_set, method = make_lesson(), SampleRank(**FEW | {"epochs": 5, "judge_every": 40} | options)
+    training_set, method = make_training_set(), SampleRank(**FEW | {"epochs": 5, "judge_every": 40} | options)
     whole = list(method.learn(training_set, training_set.model.weights, seed=5))
     samples = [int(checkpoint.state["collected"][0]) // 3 for checkpoint in whole]
     assert samples == ([60, 90, 120, 150] if not options else [40, 80, 120, 150])
@@ -98,7 +98,7 @@ def test_checkpoints_come_when_chains_have_enough_samples_and_a_kill_changes_not
 
 
 def test_presets_learn_and_give_way_to_what_is_said():
-    training_set, few = make_lesson(), {"epochs": 2, "chains": 2, "judge_every": 10}
+    training_set, few = make_training_set(), {"epochs": 2, "chains": 2, "judge_every": 10}
     for preset in ("paper", "authors-script"):
         method = SampleRank(preset=preset, **few)
         assert (method.neighbours, method.violation, method.chains) == ("local", "order", 2)
@@ -109,13 +109,13 @@ def test_presets_learn_and_give_way_to_what_is_said():
 
 
 def test_a_text_in_which_no_operator_can_be_applied_leaves_the_weights_as_they_are():
-    training_set = replace(make_lesson(), lines=[""] * 9)
+    training_set = replace(make_training_set(), lines=[""] * 9)
     *_, last = SampleRank(**FEW, counted="applied").learn(training_set, training_set.model.weights)
     assert dict(last.weights) == pytest.approx(dict(training_set.model.weights))
 
 
 def test_only_what_is_to_be_learnt_changes():
-    training_set = make_lesson()
+    training_set = make_training_set()
     start = training_set.model.weights
     *_, last = SampleRank(**FEW).learn(training_set, start)
     changed = {name for name in last.weights if last.weights[name] != start.get(name)}
@@ -127,7 +127,7 @@ def test_only_what_is_to_be_learnt_changes():
 
 
 def test_what_is_reported_are_averages_and_what_goes_on_are_mixed_weights():
-    training_set = make_lesson()
+    training_set = make_training_set()
     first = next(SampleRank(**FEW).learn(training_set, training_set.model.weights))
     present = next(SampleRank(**FEW, average="none").learn(training_set, training_set.model.weights))
     learnt = [name for name in training_set.model.feature_names if name in training_set.names]
@@ -140,7 +140,7 @@ def test_what_is_reported_are_averages_and_what_goes_on_are_mixed_weights():
 
 
 def test_it_learns():
-    training_set = make_lesson(4, lines=30)
+    training_set = make_training_set(4, lines=30)
     start = training_set.model.weights
     *_, last = SampleRank(neighbours="local", epochs=5, samples=40, burn_in=10, chains=4, aggressiveness=0.02).learn(
         training_set, start
@@ -149,7 +149,7 @@ def test_it_learns():
 
 
 def test_jumps_learn_and_report_the_average_of_the_epoch():
-    training_set = make_lesson(4, lines=30)
+    training_set = make_training_set(4, lines=30)
     *_, last = SampleRank(epochs=5, chains=2, pool=20).learn(training_set, training_set.model.weights)
     assert bleu(training_set, last.weights) > bleu(training_set, training_set.model.weights) + 10
     names = [name for name in (*last.weights,) if name in training_set.names]
@@ -157,7 +157,7 @@ def test_jumps_learn_and_report_the_average_of_the_epoch():
 
 
 def test_pools_are_kept_over_epochs_and_grow_by_what_present_weights_like():
-    training_set = make_lesson()
+    training_set = make_training_set()
     found = list(SampleRank(**JUMP).learn(training_set, training_set.model.weights))
     pools = [Pools.from_arrays(checkpoint.state) for checkpoint in found]
     first = Pools.empty(9, pools[0].names)
@@ -170,11 +170,13 @@ def test_pools_are_kept_over_epochs_and_grow_by_what_present_weights_like():
     assert sizes[2].sum() > sizes[0].sum()
 
 
-@pytest.mark.parametrize("made", [make_lesson, sparse_chart_lesson])
+@pytest.mark.parametrize("made", [make_training_set, sparse_chart_training_set])
 def test_pools_from_forests_have_what_is_hoped_for_besides_the_best(made):
     training_set = made()
     lists, forests = (
-        Pools.from_arrays(next(SampleRank(epochs=1, pool=30, pool_from=kind).learn(training_set, training_set.model.weights)).state)
+        Pools.from_arrays(
+            next(SampleRank(epochs=1, pool=30, pool_from=kind).learn(training_set, training_set.model.weights)).state
+        )
         for kind in ("lists", "forests")
     )
 
@@ -196,9 +198,10 @@ def test_pools_from_forests_have_what_is_hoped_for_besides_the_best(made):
 
 
 def test_both_is_a_local_pass_and_then_jumps_with_its_weights():
-    training_set, start = make_lesson(), make_lesson().model.weights
+    training_set, start = make_training_set(), make_training_set().model.weights
     local, both = (
-        next(SampleRank(**kind | {"average": "none"}).learn(training_set, start)) for kind in (FEW, BOTH | {"visits": 1})
+        next(SampleRank(**kind | {"average": "none"}).learn(training_set, start))
+        for kind in (FEW, BOTH | {"visits": 1})
     )
     assert both.state["collected"].tolist() == [9 * 10 + 9] * 2
     still = next(SampleRank(**BOTH | {"average": "none", "jump_aggressiveness": 0.0}).learn(training_set, start))
@@ -207,7 +210,7 @@ def test_both_is_a_local_pass_and_then_jumps_with_its_weights():
 
 
 def test_jumps_learn_sparse_features_of_hierarchical_models_and_a_kill_changes_nothing():
-    training_set = sparse_chart_lesson()
+    training_set = sparse_chart_training_set()
     method = SampleRank(epochs=3, chains=2, pool=2, jump_aggressiveness=0.05)
     whole = list(method.learn(training_set, training_set.model.weights, seed=2))
     assert bleu(training_set, whole[-1].weights) > bleu(training_set, training_set.model.weights)
@@ -233,7 +236,7 @@ def with_globals():
 
 
 def test_global_features_are_learnt_from_whole_documents(with_globals):
-    training_set = with_globals(make_lesson())
+    training_set = with_globals(make_training_set())
     start = training_set.model.weights.updated({"length_ratio": 1.0, "echo": -0.1})
     one, other = (list(SampleRank(**FEW).learn(training_set, start, runtime=Runtime(threads=n))) for n in (1, 2))
     same(one[-1], other[-1])
@@ -243,13 +246,13 @@ def test_global_features_are_learnt_from_whole_documents(with_globals):
 
 
 def test_what_goes_wrong_in_a_feature_is_told(with_globals):
-    training_set = with_globals(make_lesson(), type("Broken", (Echo,), {"value": lambda *_: math.nan}))
+    training_set = with_globals(make_training_set(), type("Broken", (Echo,), {"value": lambda *_: math.nan}))
     with pytest.raises(DataError, match="a global feature is not a finite number"):
         next(SampleRank(**FEW).learn(training_set, training_set.model.weights.updated({"echo": 1.0})))
 
 
 def test_refusals(tmp_path, with_globals):
-    training_set, start = make_lesson(), make_lesson().model.weights
+    training_set, start = make_training_set(), make_training_set().model.weights
     path = tmp_path / "scores"
     path.write_text("1\n" * 9)
 
@@ -257,13 +260,13 @@ def test_refusals(tmp_path, with_globals):
         next(SampleRank(**FEW | options).learn(training_set, start, state))
 
     with pytest.raises(UsageError, match="precomputed knows those in its file only"):
-        learn(make_lesson(metric=Precomputed(path=path)))
+        learn(make_training_set(metric=Precomputed(path=path)))
     with pytest.raises(UsageError, match="precomputed knows those in its file only"):
-        learn(make_lesson(metric=Combined(expression=f"bleu-precomputed(path={path})")))
+        learn(make_training_set(metric=Combined(expression=f"bleu-precomputed(path={path})")))
     with pytest.raises(UsageError, match="has no operator"):
         learn(merge_split=0.0, reorder=0.0)
     with pytest.raises(UsageError, match="table-limit-by"):
-        learn(make_lesson(space=SpaceLimits(table_limit_by="score")))
+        learn(make_training_set(space=SpaceLimits(table_limit_by="score")))
     with pytest.raises(UsageError, match="no sentence"):
         learn(replace(training_set, lines=[]))
     with pytest.raises(UsageError, match="weight of lm is inf"):
@@ -273,11 +276,11 @@ def test_refusals(tmp_path, with_globals):
     with pytest.raises(UsageError, match="no decoder scores the global feature length_ratio; set neighbours to local"):
         SampleRank(**JUMP).check(with_globals(training_set))
     with pytest.raises(UsageError, match="neighbours=jump"):
-        next(SampleRank(**BOTH).learn(chart_lesson(), chart_lesson().model.weights))
+        next(SampleRank(**BOTH).learn(chart_training_set(), chart_training_set().model.weights))
     state = next(SampleRank(**FEW).learn(training_set, start)).state
     with pytest.raises(DataError, match="no pools of derivations"):
         next(SampleRank(**JUMP).learn(training_set, start, state))
-    pools = next(SampleRank(**JUMP).learn(make_lesson(lines=8), start)).state
+    pools = next(SampleRank(**JUMP).learn(make_training_set(lines=8), start)).state
     with pytest.raises(DataError, match="pools of 8 sentences; expected 9"):
         next(SampleRank(**JUMP).learn(training_set, start, pools))
     with pytest.raises(DataError, match=r"3 chains and .* weights; expected 2 chains"):

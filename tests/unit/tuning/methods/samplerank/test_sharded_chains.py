@@ -19,7 +19,7 @@ from dragoman.tuning.methods.samplerank.chains import (
     TrainingSentences,
 )
 from oracles.elsewhere import Elsewhere
-from oracles.training_sets import reachable_lesson
+from oracles.training_sets import reachable_training_set
 
 STEPS = RankSteps(samples=20, burn_in=5)
 PLAN = [[np.array([0, 1])], [np.array([2]), np.array([3])], [np.array([4, 5])], [np.array([6])], [np.array([7])]]
@@ -28,14 +28,19 @@ PLAN = [[np.array([0, 1])], [np.array([2]), np.array([3])], [np.array([4, 5])], 
 @pytest.fixture(scope="module")
 def spread(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run") / "model"
-    reachable_lesson().model.save(folder)
+    reachable_training_set().model.save(folder)
     return ShardedTranslator(Translator.of(Model.load(folder)), folder)
 
 
 @pytest.fixture(scope="module")
 def sentences():
-    training_set = reachable_lesson()
-    return TrainingSentences(training_set.lines, training_set.scorer, training_set.units, FeatureSelector(training_set.names, training_set.sparse))
+    training_set = reachable_training_set()
+    return TrainingSentences(
+        training_set.lines,
+        training_set.scorer,
+        training_set.units,
+        FeatureSelector(training_set.names, training_set.sparse),
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Phrases and rules of another model as a further grammar: what it knows, and what is refused."""
+"""Phrases and rules of another model as an added grammar: its features, and errors."""
 
 from dataclasses import replace
 
