@@ -10,8 +10,8 @@ import typer
 
 from dragoman.cli.mixing import named, print_shares, two_files
 from dragoman.cli.model import print_model
-from dragoman.cli.shell.flags import Flags, Force, Threads, command, refuse_existing
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.flags import Flags, Force, command, refuse_existing
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.locks import output_locked
 from dragoman.core.options import options_from
 from dragoman.training.adapt import SYSTEMS, Adaptation, AdaptRecipe, check_systems, domain_first
@@ -53,7 +53,7 @@ def register(app: typer.Typer) -> None:
         aligner_option: Annotated[
             list[str] | None, typer.Option(help="NAME=VALUE of one of the aligner's options; repeatable.")
         ] = None,
-        threads: Threads = None,
+        machine: Machine = Machine(),
         force: Force = False,
     ) -> None:
         """Train models of one domain from a little text of it and more of others.
@@ -72,7 +72,7 @@ def register(app: typer.Typer) -> None:
             name: two_files(value, "--corpus") for name, value in named(corpus, "--corpus", "SOURCE,TARGET").items()
         }
         files = domain_first(files, domain)
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
         chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
         recipe = AdaptRecipe(adaptation, preparation, cleaning, chosen, phrase_model, kneser_ney)
         with contextlib.ExitStack() as locks:

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from dragoman.cli.shell.flags import Threads, command
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.flags import command
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.corpus import Bitext
 from dragoman.core.options import options_from
 from dragoman.formats.pharaoh import write_links
@@ -41,11 +41,11 @@ def register(app: typer.Typer) -> None:
             Combination,
             typer.Option("--symmetrise", help="How the two directions are combined, or one of them alone."),
         ] = "grow-diag-final-and",
-        threads: Threads = None,
+        machine: Machine = Machine(),
     ) -> None:
         """Align the words of a parallel text, both directions at once; prints links like `0-0 1-2`."""
         chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
-        directions = chosen.align(Bitext.read(source, target), runtime=runtime_of(threads))
+        directions = chosen.align(Bitext.read(source, target), runtime=machine.runtime())
         if symmetrise_by == "forward" or symmetrise_by == "reverse":
             links = getattr(directions, symmetrise_by)
         else:

@@ -25,8 +25,8 @@ from dragoman.cli.score import (
     tokeniser_asked_for,
 )
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import Json, Threads, command
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.flags import Json, command
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.runtime import Runtime
@@ -73,7 +73,7 @@ def register(app: typer.Typer) -> None:
         ] = "none",
         seed: Seed = 0,
         as_json: Json = False,
-        threads: Threads = None,
+        machine: Machine = Machine(),
     ) -> None:
         """Compare systems on one test set: are the differences larger than chance explains?
 
@@ -98,7 +98,7 @@ def register(app: typer.Typer) -> None:
             language=language,
             model=model,
             as_json=as_json,
-            runtime=runtime_of(threads),
+            runtime=machine.runtime(),
         )
 
 

@@ -10,7 +10,7 @@ import typer
 
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Force, command, command_group, refuse_existing
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.options import options_from
 from dragoman.corpora import CORPORA
 
@@ -52,6 +52,6 @@ def register(app: typer.Typer) -> None:
         """
         refuse_existing(out, force)
         recipe = options_from(CORPORA.get(name), option or [])
-        manifest = recipe.build(out, seed=seed, runtime=runtime_of())
+        manifest = recipe.build(out, seed=seed, runtime=Machine().runtime())
         rows = [(step, count) for step, count in manifest.counts.items()]
         terminal.output().print(terminal.table(f"{name} in {out}", ["pairs", "count"], rows))

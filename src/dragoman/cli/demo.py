@@ -12,8 +12,8 @@ import numpy as np
 import typer
 
 from dragoman.cli.demo_story import Story, show
-from dragoman.cli.shell.flags import Threads, command
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.flags import command
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, read_lines, write_error
@@ -142,7 +142,7 @@ def register(app: typer.Typer) -> None:
         sentences: Annotated[
             int | None, typer.Option(min=100, help="How many verse pairs to train on; all by default.")
         ] = None,
-        threads: Threads = None,
+        machine: Machine = Machine(),
     ) -> None:
         """Build a small real corpus, train a model on it, tune and compare, translate, and show what was learnt.
 
@@ -150,7 +150,7 @@ def register(app: typer.Typer) -> None:
         `pip install 'dragoman[bible]'`. Everything goes into one folder, with report.html to look at.
         """
         _claim(out)
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
         corpus = out / "corpus"
         with runtime.stage("building the corpus"):
             CORPORA.get(_CORPUS)().build(corpus, seed=1, runtime=runtime)

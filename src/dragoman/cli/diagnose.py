@@ -17,14 +17,13 @@ from dragoman.cli.shell.flags import (
     ModelFolder,
     Prepared,
     SourceFile,
-    Threads,
     Trees,
     WeightsFile,
     command,
     refuse_existing,
 )
 from dragoman.cli.shell.loading import load_translator
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, output_folder, read_lines
 from dragoman.core.runtime import Runtime
@@ -63,7 +62,7 @@ def register(app: typer.Typer) -> None:
         prepared: Prepared = False,
         seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 1,
         force: Force = False,
-        threads: Threads = None,
+        machine: Machine = Machine(),
     ) -> None:
         """Compare the sampler with exact probabilities, lattices and n-best lists on short sentences.
 
@@ -73,7 +72,7 @@ def register(app: typer.Typer) -> None:
         all of them. Exact numbers need an exhaustive search; a sentence that is too large for it goes without.
         """
         refuse_existing(out, force)
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
         translator = load_translator(model, weights, limits, space, runtime=runtime)
         parses = trees_for(translator.model, trees, runtime=runtime)
         preparation = translator.model.preparation(prepared=prepared)

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import Restart, Threads, command
-from dragoman.cli.shell.terminal import Cluster, ClusterWait, opened_runtime
+from dragoman.cli.shell.flags import Restart, command
+from dragoman.cli.shell.machine import ClusterMachine
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.reports.experiment_report import ExperimentReport
 
@@ -29,9 +29,7 @@ def register(app: typer.Typer) -> None:
         plan: Annotated[Path, typer.Argument(help="The plan: a TOML file, see above.")],
         out: Annotated[Path, typer.Option(help="The folder of the experiment: new, or one to go on with.")],
         restart: Restart = False,
-        threads: Threads = None,
-        cluster: Cluster = None,
-        cluster_wait: ClusterWait = 10.0,
+        machine: ClusterMachine = ClusterMachine(),
     ) -> None:
         """Tune with several methods and seeds, measure on test sets, and compare honestly.
 
@@ -60,7 +58,7 @@ def register(app: typer.Typer) -> None:
         and weights as CSV.
         """
         with Experiment.claimed(plan, out, restart=restart) as begun:
-            with opened_runtime(cluster, threads, cluster_wait) as runtime:
+            with machine.open() as runtime:
                 begun.run(runtime=runtime)
             report = ExperimentReport(begun, runtime=runtime.here().quiet())
             with runtime.stage("writing the report"):

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.shell.flags import Force, command, command_group, refuse_existing
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.machine import Machine
 from dragoman.model.bundle import Model
 from dragoman.model.moses import export_moses
 from dragoman.model.scfg import export_cdec, export_joshua
@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Write moses.ini, tables and ARPA files, compressed; a hierarchical model is written for moses_chart."""
         refuse_existing(out, force)
-        export_moses(Model.load(model), out, runtime=runtime_of())
+        export_moses(Model.load(model), out, runtime=Machine().runtime())
 
     @command(group, "cdec", examples=["dragoman export cdec model --out cdec-model"])
     def cdec(
@@ -36,7 +36,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Write a hierarchical model for cdec: cdec.ini (to be used in its folder), grammar, weights and ARPA files."""
         refuse_existing(out, force)
-        export_cdec(Model.load(model), out, runtime=runtime_of())
+        export_cdec(Model.load(model), out, runtime=Machine().runtime())
 
     @command(group, "joshua", examples=["dragoman export joshua model --out joshua-model"])
     def joshua(
@@ -47,4 +47,4 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Write the grammar of a hierarchical model for Joshua, and ARPA files; not its weights."""
         refuse_existing(out, force)
-        export_joshua(Model.load(model), out, named=named, runtime=runtime_of())
+        export_joshua(Model.load(model), out, named=named, runtime=Machine().runtime())

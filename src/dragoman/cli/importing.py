@@ -9,7 +9,7 @@ import typer
 
 from dragoman.cli.model import print_model
 from dragoman.cli.shell.flags import Force, command, command_group, refuse_existing
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
 from dragoman.core.runtime import Runtime
@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
         A model for moses_chart becomes a hierarchical one. Its glue grammar must be the usual one: glue is built in.
         """
         refuse_existing(out, force)
-        runtime = runtime_of()
+        runtime = Machine().runtime()
         _save(import_moses(ini, runtime=runtime), out, runtime)
 
     @command(
@@ -63,7 +63,7 @@ def register(app: typer.Typer) -> None:
         sentence can then use the rules of all.
         """
         refuse_existing(out, force)
-        runtime = runtime_of()
+        runtime = Machine().runtime()
         if grammar is not None and segments is None and text is None:
             model = import_cdec(grammar, language_models=lm or [], weights=weights, runtime=runtime)
         elif segments is not None and grammar is None:
@@ -91,7 +91,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Import a grammar of Joshua with ARPA files; weights are untuned ones."""
         refuse_existing(out, force)
-        runtime = runtime_of()
+        runtime = Machine().runtime()
         names = None if scores is None else scores.split(",")
         _save(import_joshua(grammar, language_models=lm or [], score_names=names, runtime=runtime), out, runtime)
 

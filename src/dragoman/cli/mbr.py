@@ -17,7 +17,7 @@ import typer
 from numpy.typing import NDArray
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import Threads, command
+from dragoman.cli.shell.flags import command
 from dragoman.cli.shell.loading import (
     FailedLines,
     Format,
@@ -30,7 +30,7 @@ from dragoman.cli.shell.loading import (
     wanted_order,
     with_id,
 )
-from dragoman.cli.shell.terminal import Cluster, ClusterWait, opened_runtime
+from dragoman.cli.shell.machine import ClusterMachine
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
@@ -104,9 +104,7 @@ def register(app: typer.Typer) -> None:
             Path | None, typer.Option(help="Gains made elsewhere (.npz, .npy), in place of --metric's.")
         ] = None,
         picture: Annotated[Path | None, typer.Option(help="SVG of the first sentence's distribution.")] = None,
-        threads: Threads = None,
-        cluster: Cluster = None,
-        cluster_wait: ClusterWait = 10.0,
+        machine: ClusterMachine = ClusterMachine(),
     ) -> None:
         """Choose the candidate that agrees most with all others: minimum Bayes risk.
 
@@ -119,7 +117,7 @@ def register(app: typer.Typer) -> None:
             raise UsageError(
                 "--utility-matrix-in replaces the gains that --utility-matrix would write; give one of them"
             )
-        if utility_matrix_in is not None and cluster is not None:
+        if utility_matrix_in is not None and machine.cluster is not None:
             raise UsageError("--utility-matrix-in leaves nothing to do for a --cluster; give one of them")
         if weights is not None and (weights_from is not None or scale != 1.0):
             raise UsageError("--weights replaces --weights-from and --scale; give one or the other")
@@ -127,7 +125,7 @@ def register(app: typer.Typer) -> None:
         rule = Mbr(metric=metric, scale=scale, weights_from=weights_from)
         # Weights and gains in files are those of all sentences, which are then one block.
         whole = weights is not None or utility_matrix is not None or utility_matrix_in is not None
-        with opened_runtime(cluster, threads, cluster_wait) as runtime, contextlib.ExitStack() as stack:
+        with machine.open() as runtime, contextlib.ExitStack() as stack:
             done = None
             if not (whole or (_is_standard(out) and sys.stdout.isatty())):
                 done = stack.enter_context(runtime.stage(f"choosing among {candidates}"))

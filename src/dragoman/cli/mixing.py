@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import Flags, Force, Prepared, Threads, command, refuse_existing
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.flags import Flags, Force, Prepared, command, refuse_existing
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import UsageError
 from dragoman.core.options import options_from
@@ -52,7 +52,7 @@ def register_mix(group: typer.Typer) -> None:
             list[str] | None, typer.Option(help="NAME=VALUE of one of the aligner's options; repeatable.")
         ] = None,
         prepared: Prepared = False,
-        threads: Threads = None,
+        machine: Machine = Machine(),
         force: Force = False,
     ) -> None:
         """Mix the phrase tables of several models linearly into one.
@@ -66,7 +66,7 @@ def register_mix(group: typer.Typer) -> None:
         --method pro-mix` tunes with the others.
         """
         refuse_existing(out, force)
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
         models = {name: Model.load(path) for name, path in named(table, "--table", "MODEL").items()}
         if (source is None) != (reference is None):
             raise UsageError("--source and --reference go together")

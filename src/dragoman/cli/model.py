@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from dragoman.cli.mixing import register_mix
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import Force, Threads, command, command_group, refuse_existing
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.flags import Force, command, command_group, refuse_existing
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import UsageError
 from dragoman.core.options import options_from
@@ -78,13 +78,13 @@ def register(app: typer.Typer) -> None:
         model: ModelFolder,
         source: Annotated[Path, typer.Option(help="Source text, prepared as the model's training text was.")],
         out: Annotated[Path, typer.Option(help="The model folder to make.")],
-        threads: Threads = None,
+        machine: Machine = Machine(),
         force: Force = False,
     ) -> None:
         """Keep only the phrase pairs or rules that a given text can use; everything else stays."""
         refuse_existing(out, force)
         loaded = Model.load(model)
-        small = filtered(loaded, encode(loaded, source), runtime=runtime_of(threads))
+        small = filtered(loaded, encode(loaded, source), runtime=machine.runtime())
         small.save(out)
         print_model(small, title=str(out))
 
@@ -144,7 +144,7 @@ def register(app: typer.Typer) -> None:
             raise UsageError("no feature is named; expected --feature or --global")
         chosen = [_feature(SPARSE_FEATURES, one) for one in feature or []]
         chosen += [_feature(GLOBAL_FEATURES, one) for one in global_feature or []]
-        loaded, runtime = Model.load(model), runtime_of()
+        loaded, runtime = Model.load(model), Machine().runtime()
         labelled = _tagged(tagged, text, tags)
         if labelled is not None and loaded.settings.lowercase:
             labelled = labelled.lowercased()
@@ -170,7 +170,7 @@ def register(app: typer.Typer) -> None:
         part: Annotated[
             str | None, typer.Option(help="Which of its phrase tables or grammars; needed if it has several.")
         ] = None,
-        threads: Threads = None,
+        machine: Machine = Machine(),
         force: Force = False,
     ) -> None:
         """Give a hierarchical model the phrases or rules of another model as a further grammar.
@@ -180,7 +180,7 @@ def register(app: typer.Typer) -> None:
         added; the language models stay those of the first.
         """
         refuse_existing(out, force)
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
         both = with_grammar(Model.load(model), name, Model.load(other), part=part, runtime=runtime)
         with runtime.stage(f"writing {out}"):
             both.save(out)

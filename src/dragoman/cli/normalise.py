@@ -17,12 +17,11 @@ from dragoman.cli.shell.flags import (
     Flags,
     Force,
     Json,
-    Threads,
     command,
     command_group,
     refuse_existing,
 )
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output, read_chunks, read_lines
 from dragoman.core.locks import output_locked
@@ -82,7 +81,7 @@ def register(app: typer.Typer) -> None:
             list[Path] | None, typer.Option(help="Words of today's language, one a line; repeatable.")
         ] = None,
         seed: Seed = 1,
-        threads: Threads = None,
+        machine: Machine = Machine(),
         force: Force = False,
     ) -> None:
         """Train a normaliser from examples.
@@ -92,7 +91,7 @@ def register(app: typer.Typer) -> None:
         examples that were left out. The folder appears only when all is done.
         """
         refuse_existing(out, force)
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
         with output_locked(out):
             tuning = None if not dev else read_examples(dev, spelling, runtime=runtime)
             if tuning is not None and not len(tuning):
@@ -140,7 +139,7 @@ def register(app: typer.Typer) -> None:
             str | None, typer.Option(help="The decision rule that chooses; by default, the best.")
         ] = None,
         decision_option: DecisionOptions = None,
-        threads: Threads = None,
+        machine: Machine = Machine(),
     ) -> None:
         """Write text in modern spelling; spacing, punctuation and markup stay as they are.
 
@@ -149,7 +148,7 @@ def register(app: typer.Typer) -> None:
         as `evaluate` has it. Words with a tag or an entity in them are left as they are.
         """
         normaliser, rule = Normaliser.load(model), _rule(decision, decision_option)
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
 
         def explained(sentences: Sequence[Sequence[str]]) -> list[list[Normalised]]:
             return normaliser.explain_sentences(sentences, rule=rule, runtime=runtime)
@@ -181,14 +180,14 @@ def register(app: typer.Typer) -> None:
         markup: MarkupOption = "auto",
         most: Annotated[int, typer.Option(min=1, help="How many forms.")] = 100,
         memorised: Annotated[bool, typer.Option("--memorised", help="Also forms that are in the examples.")] = False,
-        threads: Threads = None,
+        machine: Machine = Machine(),
     ) -> None:
         """Rank what to annotate next: forms that are frequent, and of which the normaliser is not sure.
 
         Prints form, modern form as it is now, how often it occurs, confidence, other forms. With the second column
         corrected, the lines are examples: give them to `train` as another --examples, which takes seconds.
         """
-        normaliser, runtime = Normaliser.load(model), runtime_of(threads)
+        normaliser, runtime = Normaliser.load(model), machine.runtime()
         if tokens:
             words = [word for sentence in sentences_of(read_lines(text)) for word in sentence]
         else:
@@ -217,7 +216,7 @@ def register(app: typer.Typer) -> None:
             typer.Option(help="Of wrong forms, also count right stems; a language that Snowball knows, as in german."),
         ] = None,
         as_json: Json = False,
-        threads: Threads = None,
+        machine: Machine = Machine(),
     ) -> None:
         """Measure normalisers on examples: accuracy of tokens, of seen and unseen forms, and character error rates.
 
@@ -231,7 +230,7 @@ def register(app: typer.Typer) -> None:
         if len(spellings) > 1:
             raise UsageError("the normalisers treat words differently (case, digits); expected the same for all")
         # Digits stay: what is right does not depend on what a token should become.
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
         examples = read_examples([test], replace(first.spelling, digits=False), runtime=runtime)
         if not len(examples):
             raise DataError("has no examples", path=test, expected="historical form, tab, modern form a line")

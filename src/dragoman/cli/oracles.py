@@ -12,7 +12,7 @@ from dragoman.cli.score import ReferenceFiles, print_signature
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Flags, ModelFolder, Prepared, SourceFile, WeightsFile, command
 from dragoman.cli.shell.loading import load_translator
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.errors import UsageError
 from dragoman.forest.hope import FEAR, Objective, hope
 from dragoman.metrics.combined import parse_metric
@@ -55,7 +55,7 @@ def register(app: typer.Typer) -> None:
         mira-online), in words of the source: with mu 0 it alone counts, with 1 the model alone, and inf is what MIRA
         fears, good for the model and bad for the metric. The first of 0.5 is MIRA's oracle.
         """
-        runtime = runtime_of(1)
+        runtime = Machine(threads=1).runtime()
         translator = load_translator(model, weights, limits, space, runtime=runtime)
         preparation = translator.model.preparation(prepared=prepared)
         text = ReferencedText.read(source, reference, preparation, runtime=runtime)

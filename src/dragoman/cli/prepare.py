@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from dragoman.cli.shell.flags import command
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.files import open_output, read_lines
 from dragoman.model.bundle import Model
 
@@ -44,5 +44,5 @@ def register(app: typer.Typer) -> None:
                     stream.write(f"{preparation.restore([line])[0]}\n".encode())
                 return
             prepared = preparation.source if side == "source" else preparation.target
-            for line in prepared(lines, runtime=runtime_of()):
+            for line in prepared(lines, runtime=Machine().runtime()):
                 stream.write(f"{line}\n".encode())

@@ -14,7 +14,7 @@ from rich.console import Group
 
 from dragoman.cli.score import ReferenceFiles, Seed, print_signature
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import Threads, command, command_group
+from dragoman.cli.shell.flags import command, command_group
 from dragoman.cli.shell.loading import (
     FailedLines,
     Format,
@@ -28,7 +28,7 @@ from dragoman.cli.shell.loading import (
     wanted_order,
     with_id,
 )
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output
@@ -105,14 +105,14 @@ def register(app: typer.Typer) -> None:
         metric: Annotated[str, typer.Option(help="What is optimised; see `dragoman score --help`.")] = "bleu",
         start: Annotated[Path | None, typer.Option(help="Weights to begin with.")] = None,
         seed: Seed = 1,
-        threads: Threads = None,
+        machine: Machine = Machine(),
     ) -> None:
         """Find weights under which the best hypotheses of the lists score best.
 
         Prints what the lists' own order, the new weights, and the best and worst possible choice score. BLEU of raw
         lists has sacreBLEU's tokeniser, as `dragoman score` has; `--metric bleu:tokenise=none` takes them as they are.
         """
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
         tuner = options_from(TUNERS.get(method), method_option or [])
         if not isinstance(tuner, Tuner):
             raise UsageError(f"{method} samples derivations of a model; lists need one of {', '.join(_methods())}")
@@ -176,7 +176,7 @@ def register(app: typer.Typer) -> None:
         lists with names give their lines in the natural order of these (req-2 before req-17), or, if they have none, in
         that of the file. Give --missing the value that the weights were tuned with.
         """
-        runtime = runtime_of()
+        runtime = Machine().runtime()
         wanted = wanted_order(order, source)
         marks = [name for name in Weights.read(weights) if name.endswith(MARK)]
         asked = _Asked(candidates, format_name, format_option, feature, missing)

@@ -18,13 +18,12 @@ from dragoman.cli.shell.flags import (
     ModelFolder,
     Prepared,
     SourceFile,
-    Threads,
     Trees,
     WeightsFile,
     command,
 )
 from dragoman.cli.shell.loading import lines_in, load_translator, read_source
-from dragoman.cli.shell.terminal import Cluster, ClusterWait, SendModel, opened_runtime, runtime_of
+from dragoman.cli.shell.machine import ModelMachine
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
 from dragoman.core.runtime import Runtime
@@ -71,17 +70,14 @@ def register(app: typer.Typer) -> None:
         trees: Trees = None,
         features: Annotated[bool, typer.Option("--features/--no-features", help="Write feature values.")] = True,
         prepared: Prepared = False,
-        threads: Threads = None,
-        cluster: Cluster = None,
-        cluster_wait: ClusterWait = 10.0,
-        send_model: SendModel = False,
+        machine: ModelMachine = ModelMachine(),
     ) -> None:
         """Sample derivations of sentences from the model's distribution by Markov chains.
 
         Each line of the result has the distinct derivations of a sentence with how often each chain was there. What it
         took is printed to standard error. The model's global features take part; --global-feature adds others.
         """
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
         named = dict(_named_weight(text) for text in global_feature or [])
         translator = load_translator(model, weights, limits, space, runtime=runtime)
         translator = translator.reweighted(translator.weights.updated(named))
@@ -98,7 +94,7 @@ def register(app: typer.Typer) -> None:
         lines, labels = read_source(source, documents)
         report = _Report()
         with (
-            opened_runtime(cluster, threads, cluster_wait, model=model, send=send_model, runtime=runtime) as opened,
+            machine.open_for(model, runtime=runtime) as opened,
             open_output(out) as stream,
             runtime.counted("sampling", lines_in(source)) as more,
         ):

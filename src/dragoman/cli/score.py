@@ -11,8 +11,8 @@ import numpy as np
 import typer
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import Json, Threads, command
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.flags import Json, command
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output, read_lines
@@ -94,7 +94,7 @@ def register(app: typer.Typer) -> None:
         ] = False,
         seed: Seed = 0,
         as_json: Json = False,
-        threads: Threads = None,
+        machine: Machine = Machine(),
     ) -> None:
         """Score translations against references; prints a table with signatures that say how.
 
@@ -105,7 +105,7 @@ def register(app: typer.Typer) -> None:
         BLEU (13a, or that of the language), tokenised text and the words of a model none; the signature says which,
         and the line below it why. Options of a metric: `dragoman methods show bleu`.
         """
-        labels, runtime = metric or ["bleu"], runtime_of(threads)
+        labels, runtime = metric or ["bleu"], machine.runtime()
         how_tokenised = tokeniser_asked_for(labels, tokenise, model)
         if paired:
             if sentences is not None or resamples == 0:

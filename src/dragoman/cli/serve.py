@@ -9,9 +9,10 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.shell.flags import Flags, Threads, command
+from dragoman.cli.shell.flags import Flags, command
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.errors import UsageError
-from dragoman.core.progress import DragomanWarning, live_progress
+from dragoman.core.progress import DragomanWarning
 from dragoman.serve.limits import Limits
 
 
@@ -69,7 +70,7 @@ def register(app: typer.Typer) -> None:
         log_requests: Annotated[
             bool, typer.Option("--log-requests", help="Log addresses and statuses of requests; never their content.")
         ] = False,
-        threads: Threads = None,
+        machine: Machine = Machine(),
     ) -> None:
         """Start a service, and a page to look at it with, at http://127.0.0.1:8017.
 
@@ -92,7 +93,6 @@ def register(app: typer.Typer) -> None:
             limits=limits,
             cors=cors or [],
             log_requests=log_requests,
-            threads=threads,
             copied=copy,
-            progress=live_progress(),
+            runtime=machine.runtime(),
         )

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.shell.flags import command
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.options import options_from
@@ -52,7 +52,7 @@ def register(app: typer.Typer) -> None:
         lines: Iterable[str] = read_lines(text)
         if for_model is not None:
             prepared = replace(Model.load(for_model).preparation(), lowercase=False)
-            lines = prepared.target(lines, runtime=runtime_of())
+            lines = prepared.target(lines, runtime=Machine().runtime())
         try:
             with open_output(out) as stream:
                 for pairs in chosen.tag_lines(lines):

@@ -10,8 +10,8 @@ import typer
 
 from dragoman.cli.model import print_model
 from dragoman.cli.shell.commands import MACHINE, MAIN
-from dragoman.cli.shell.flags import Flags, Force, Threads, command, refuse_existing
-from dragoman.cli.shell.terminal import Cluster, ClusterWait, opened_runtime
+from dragoman.cli.shell.flags import Flags, Force, command, refuse_existing
+from dragoman.cli.shell.machine import ClusterMachine
 from dragoman.core.checkpoint import Checkpoint
 from dragoman.core.errors import UsageError
 from dragoman.core.options import options_from
@@ -85,10 +85,8 @@ def register(app: typer.Typer) -> None:
             Path | None,
             typer.Option(help="Folder for temporary files, used if memory does not suffice; the system's by default."),
         ] = None,
-        threads: Threads = None,
+        machine: ClusterMachine = ClusterMachine(),
         force: Force = False,
-        cluster: Cluster = None,
-        cluster_wait: ClusterWait = 10.0,
     ) -> None:
         """Train a phrase-based or hierarchical model from parallel text.
 
@@ -103,7 +101,7 @@ def register(app: typer.Typer) -> None:
         chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
         limit = free_memory() // 2 if memory is None else memory_size(memory)
         with (
-            opened_runtime(cluster, threads, cluster_wait) as opened,
+            machine.open() as opened,
             Workspace(limit, temporary) as workspace,
             Checkpoint(out) as checkpoint,
         ):

@@ -20,14 +20,13 @@ from dragoman.cli.shell.flags import (
     NBestSize,
     Prepared,
     SamplingOptions,
-    Threads,
     Trees,
     WeightsFile,
     command,
 )
 from dragoman.cli.shell.loading import beside_output, lines_in, load_translator, read_source
+from dragoman.cli.shell.machine import ModelMachine
 from dragoman.cli.shell.side_outputs import Wanted
-from dragoman.cli.shell.terminal import Cluster, ClusterWait, SendModel, opened_runtime, runtime_of
 from dragoman.core.errors import UsageError
 from dragoman.core.files import read_lines
 from dragoman.core.options import options_from
@@ -121,10 +120,7 @@ def register(app: typer.Typer) -> None:
         sampling_option: SamplingOptions = None,
         documents: Documents = None,
         seed: Annotated[int, typer.Option(min=0, help="Seed of samples and of annealing.")] = 1,
-        threads: Threads = None,
-        cluster: Cluster = None,
-        cluster_wait: ClusterWait = 10.0,
-        send_model: SendModel = False,
+        machine: ModelMachine = ModelMachine(),
     ) -> None:
         """Translate text: one line out for each line in, in the same order, as they become ready.
 
@@ -142,7 +138,7 @@ def register(app: typer.Typer) -> None:
             raise UsageError("--documents goes with --anneal, or with --decision and --evidence samples")
         if exhaustive:
             limits = replace(limits, algorithm="exhaustive")
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
         translator = load_translator(model, weights, limits, space, climb=climb, markup=markup, runtime=runtime)
         parses = trees_for(translator.model, trees, runtime=runtime)
         lines, labels = read_source(source, documents)
@@ -154,7 +150,7 @@ def register(app: typer.Typer) -> None:
         form = _restoring(translator.model, prepared=prepared, detokenise=detokenise, words=words)
         targets = None if force is None else read_lines(force)
         with (
-            opened_runtime(cluster, threads, cluster_wait, model=model, send=send_model, runtime=runtime) as opened,
+            machine.open_for(model, runtime=runtime) as opened,
             beside_output(runtime=runtime).counted("translating", lines_in(source)) as more,
         ):
             stream = Stream(translator, model, prepared=prepared, restoration=form, runtime=opened.quiet())

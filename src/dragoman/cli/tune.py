@@ -12,8 +12,8 @@ import typer
 from dragoman.cli.score import ReferenceFiles, print_signature
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.commands import MACHINE, MAIN
-from dragoman.cli.shell.flags import Flags, ModelFolder, Prepared, Restart, Threads, Trees, command
-from dragoman.cli.shell.terminal import Cluster, ClusterWait, SendModel, opened_runtime
+from dragoman.cli.shell.flags import Flags, ModelFolder, Prepared, Restart, Trees, command
+from dragoman.cli.shell.machine import ModelMachine
 from dragoman.core.errors import UsageError
 from dragoman.core.options import options_from
 from dragoman.metrics.combined import parse_metric
@@ -100,10 +100,7 @@ def register(app: typer.Typer) -> None:
             typer.Option(min=0, help="Forget what the run did after this iteration, perhaps damaged, and go on there."),
         ] = None,
         seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 1,
-        threads: Threads = None,
-        cluster: Cluster = None,
-        cluster_wait: ClusterWait = 10.0,
-        send_model: SendModel = False,
+        machine: ModelMachine = ModelMachine(),
     ) -> None:
         """Tune a model's weights: decode, merge n-best lists, optimise, and again, until nothing changes.
 
@@ -135,7 +132,7 @@ def register(app: typer.Typer) -> None:
             prepared=prepared,
             seed=seed,
         )
-        with opened_runtime(cluster, threads, cluster_wait, model=model, send=send_model) as runtime:
+        with machine.open_for(model) as runtime:
             run = job.run(out, restart=restart, resume_from=resume_from, runtime=runtime)
         _print(run, model, metric)
         print_signature(parse_metric(metric), len(reference_files(held_out_reference or reference)))

@@ -19,13 +19,12 @@ from dragoman.cli.shell.flags import (
     Prepared,
     SamplingOptions,
     SourceFile,
-    Threads,
     Trees,
     WeightsFile,
     command,
 )
 from dragoman.cli.shell.loading import load_translator, sample_drawer
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
 from dragoman.core.options import options_from
@@ -72,13 +71,13 @@ def register(app: typer.Typer) -> None:
         metric: Annotated[str, typer.Option(help="What is maximised; see `dragoman score --help`.")] = "bleu",
         plot: Annotated[Path | None, typer.Option(help="SVG of scores over the first option of the grid.")] = None,
         prepared: Prepared = False,
-        threads: Threads = None,
+        machine: Machine = Machine(),
     ) -> None:
         """Try a decision rule with all options of a grid on held-out text, and keep the best.
 
         The text is searched once; all points of the grid decide by the same evidence. Prints the score of each.
         """
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
         rules = grid_rules(RULES.get(decision), decision_option or [], grid)
         chosen = Decision.of(decision, decision_option or [], evidence, nbest_size)
         measure = parse_metric(metric)

@@ -19,7 +19,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.serve.app import make_app
 from dragoman.serve.connections import DeadlineLoop
 from dragoman.serve.guard import Access
@@ -143,9 +143,8 @@ def serve_until_stopped(
     limits: Limits = Limits(),
     cors: Sequence[str] = (),
     log_requests: bool = False,
-    threads: int | None = None,
     copied: bool = False,
-    progress: Progress = SILENT,
+    runtime: Runtime,
 ) -> None:
     """Load models and answer requests until interrupted."""
     if runs is not None and not runs.is_dir():
@@ -153,7 +152,7 @@ def serve_until_stopped(
     listener = address.bound()
     with listener:
         shelf = Shelf.of(models, weights=weights, languages=languages, copied=copied)
-        service = Service(shelf, limits, runs=runs, threads=threads)
+        service = Service(shelf, limits, runs=runs, threads=runtime.threads)
         app = make_app(service, address.access, cors=cors)
         server = Server(app, service, log_requests=log_requests)
         # It can be stopped from its first word on; uvicorn raises the signal once more after all is answered.
@@ -162,7 +161,7 @@ def serve_until_stopped(
             _answer_promptly()
             host, port = listener.getsockname()[:2]
             shown = f"[{host}]" if ":" in host else host
-            progress.note(f"{', '.join(shelf.names)} at http://{shown}:{port} (Ctrl-C ends it)")
+            runtime.note(f"{', '.join(shelf.names)} at http://{shown}:{port} (Ctrl-C ends it)")
             server.run(sockets=[listener])
         finally:
             signal.signal(signal.SIGTERM, before)

@@ -1,4 +1,8 @@
-"""From options dataclasses to command-line flags: a parameter whose type is an `Options` class becomes its flags."""
+"""From dataclasses to command-line flags: a parameter of a command whose type is a dataclass becomes its flags.
+
+Fields of an `Options` class have their help and limits with them; `Flags` says how the flags look. Fields of other
+dataclasses are annotated with `typer.Option`, as parameters of commands are (see `machine`).
+"""
 
 from __future__ import annotations
 
@@ -114,7 +118,6 @@ def chosen_by(parameter: str) -> Kind | None:
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
-Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Worker threads; all cores by default.")]
 ModelFolder = Annotated[Path, typer.Option("--model", help="The model folder.")]
 WeightsFile = Annotated[
     Path | None, typer.Option("--weights", help="Weights in place of the model's: a file or a run.")
@@ -204,17 +207,21 @@ def command_group(app: typer.Typer, name: str) -> typer.Typer:
 def _expanded(function: Callable[..., None], panels: Mapping[str, Sequence[str]]) -> Callable[..., None]:
     hints = typing.get_type_hints(function, include_extras=True)
     parameters: list[inspect.Parameter] = []
-    groups: dict[str, tuple[type[Options], str, dict[str, str]]] = {}
+    groups: dict[str, tuple[type, str, dict[str, str]]] = {}
     for parameter in inspect.signature(function).parameters.values():
         hint = hints[parameter.name]
         arguments = typing.get_args(hint) if typing.get_origin(hint) is Annotated else ()
         flags = next((extra for extra in arguments if isinstance(extra, Flags)), None)
-        if flags is None:
+        if flags is not None:
+            fields = _flags_of(arguments[0], flags)
+            groups[parameter.name] = (arguments[0], flags.prefix, {p.name: field for field, p in fields.items()})
+            parameters += fields.values()
+        elif isinstance(hint, type) and dataclasses.is_dataclass(hint):
+            annotated = _annotated_fields(hint)
+            groups[parameter.name] = (hint, "", {p.name: p.name for p in annotated})
+            parameters += annotated
+        else:
             parameters.append(parameter.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY))
-            continue
-        fields = _flags_of(arguments[0], flags)
-        groups[parameter.name] = (arguments[0], flags.prefix, {p.name: field for field, p in fields.items()})
-        parameters += fields.values()
     panel_of = {name: panel for panel, names in panels.items() for name in names}
     unknown = panel_of.keys() - {parameter.name for parameter in parameters}
     if unknown:
@@ -269,6 +276,16 @@ def _flags_of(options: type[Options], flags: Flags) -> dict[str, inspect.Paramet
             annotation=Annotated[hints[field.name], declared],
         )
     return parameters
+
+
+def _annotated_fields(cls: type) -> list[inspect.Parameter]:
+    hints = typing.get_type_hints(cls, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+        )
+        for field in dataclasses.fields(cls)
+    ]
 
 
 def _sentence(text: str) -> str:
