@@ -47,8 +47,8 @@ class Command:
 def commands() -> list[Command]:
     """All commands, in the order of their names."""
     app = typer.Typer()
-    for row in listed().values():
-        importlib.import_module(row.module).register(app)
+    for module in {row.module for row in listed().values()}:
+        importlib.import_module(module).register(app)
     return sorted(_commands(app, ""), key=lambda command: command.name)
 
 

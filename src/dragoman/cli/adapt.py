@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.mixing import named, print_shares, two_files
-from dragoman.cli.model import print_model
+from dragoman.cli.model import named, print_model, print_shares, two_files
 from dragoman.cli.shell.flags import Flags, Force, command, refuse_existing
 from dragoman.cli.shell.machine import Machine
 from dragoman.core.locks import output_locked

@@ -1,4 +1,7 @@
-"""`dragoman tune`: find weights that translate a tuning set best."""
+"""`dragoman tune`: find weights that translate a tuning set best.
+
+`dragoman tune-decision`: find the options of a decision rule on held-out text.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,36 @@ import typer
 from dragoman.cli.score import ReferenceFiles, print_signature
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.commands import MACHINE, MAIN
-from dragoman.cli.shell.flags import Flags, ModelFolder, Prepared, Restart, Trees, command
-from dragoman.cli.shell.machine import ModelMachine
-from dragoman.core.errors import UsageError
+from dragoman.cli.shell.flags import (
+    DecisionOptions,
+    EvidenceChoice,
+    Flags,
+    ModelFolder,
+    NBestSize,
+    Prepared,
+    Restart,
+    SamplingOptions,
+    SourceFile,
+    Trees,
+    WeightsFile,
+    command,
+)
+from dragoman.cli.shell.loading import load_translator, sample_drawer
+from dragoman.cli.shell.machine import Machine, ModelMachine
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.files import open_output
 from dragoman.core.options import options_from
+from dragoman.core.runtime import Runtime
+from dragoman.decision import RULES
+from dragoman.decision.rule import Evidence
+from dragoman.decision.settings import Decision, Draw, GridPoint, best_point, grid_density, grid_rules, search_grid
 from dragoman.metrics.combined import parse_metric
-from dragoman.metrics.references import reference_files
+from dragoman.metrics.references import ReferencedText, reference_files
 from dragoman.model.bundle import Model
+from dragoman.model.source_trees import trees_for
+from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
+from dragoman.search.translator import Translator
 from dragoman.tuning import TUNERS
 from dragoman.tuning.problems.evidence import Decoding
 from dragoman.tuning.runs.job import HeldOut, Job
@@ -29,7 +54,7 @@ from dragoman.tuning.runs.validator import Validation
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
+    """Add the commands."""
 
     @command(
         app,
@@ -134,8 +159,70 @@ def register(app: typer.Typer) -> None:
         )
         with machine.open_for(model) as runtime:
             run = job.run(out, restart=restart, resume_from=resume_from, runtime=runtime)
-        _print(run, model, metric)
+        _print_weights(run, model, metric)
         print_signature(parse_metric(metric), len(reference_files(held_out_reference or reference)))
+
+    @command(
+        app,
+        "tune-decision",
+        examples=[
+            "dragoman tune-decision --model model --weights run --source dev.fr --reference dev.en "
+            "--decision lattice-mbr --grid scale=1,2,5,10 --grid p=0.6,0.8 --out decision.toml --plot grid.svg",
+            "dragoman translate --model model --weights run --decision decision.toml < test.fr",
+        ],
+    )
+    def tune_decision(
+        model: ModelFolder,
+        source: SourceFile,
+        reference: ReferenceFiles,
+        decision: Annotated[str, typer.Option(help=f"One of {', '.join(RULES.names())}.")],
+        grid: Annotated[list[str], typer.Option(help="NAME=VALUE,VALUE,... for an option of the rule; repeatable.")],
+        out: Annotated[Path, typer.Option(help="Where the best options go (TOML), for `translate --decision`.")],
+        limits: Annotated[SearchLimits, Flags("Search")],
+        space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
+        weights: WeightsFile = None,
+        trees: Trees = None,
+        decision_option: DecisionOptions = None,
+        evidence: EvidenceChoice = None,
+        nbest_size: NBestSize = None,
+        sampling_option: SamplingOptions = None,
+        seed: Annotated[int, typer.Option(min=0, help="Seed of samples.")] = 1,
+        metric: Annotated[str, typer.Option(help="What is maximised; see `dragoman score --help`.")] = "bleu",
+        plot: Annotated[Path | None, typer.Option(help="SVG of scores over the first option of the grid.")] = None,
+        prepared: Prepared = False,
+        machine: Machine = Machine(),
+    ) -> None:
+        """Try a decision rule with all options of a grid on held-out text, and keep the best.
+
+        The text is searched once; all points of the grid decide by the same evidence. Prints the score of each.
+        """
+        runtime = machine.runtime()
+        rules = grid_rules(RULES.get(decision), decision_option or [], grid)
+        chosen = Decision.of(decision, decision_option or [], evidence, nbest_size)
+        measure = parse_metric(metric)
+        translator = load_translator(model, weights, limits, space, runtime=runtime)
+        parses = trees_for(translator.model, trees, runtime=runtime)
+        text = ReferencedText.read(source, reference, translator.model.preparation(prepared=prepared), trees=parses)
+        if not text.lines:
+            raise DataError("has no sentences", path=source, expected="some to decide about")
+        by_samples = chosen.evidence == "samples"
+        draw = sample_drawer(translator, sampling_option, seed, runtime=runtime) if by_samples else None
+        parts = _gathered(chosen, translator, text.lines, grid_density(rules), draw, runtime)
+        scorer = measure.scorer(text.references)
+        points = search_grid(rules, parts, scorer, runtime=runtime)
+        best = best_point(points, measure)
+        sampling = options_from(Sampling, sampling_option or []) if by_samples else None
+        found = Decision(best.rule, chosen.evidence, chosen.nbest_size, sampling)
+        tuning = {"metric": metric, "score": round(best.score, 4), "source": str(source), "grid": grid}
+        with open_output(out) as stream:
+            stream.write(found.format(tuning).encode())
+        if plot is not None:
+            from dragoman.evaluation.figures.decisions import draw_grid
+            from dragoman.evaluation.figures.svg import write_svg
+
+            write_svg(plot, draw_grid(points, metric))
+        _print_grid(f"{decision} by {chosen.evidence}", points, best, metric)
+        print_signature(measure, len(text.references))
 
 
 def _held_out(
@@ -150,7 +237,7 @@ def _held_out(
     return None if source is None else HeldOut(source, tuple(references or ()), documents, trees)
 
 
-def _print(run: Run, model: Path, metric: str) -> None:
+def _print_weights(run: Run, model: Path, metric: str) -> None:
     """Print the weights before and after; of sparse ones only how many there are."""
     before, found, events = run.weights(0), run.weights(), run.events()
     sign = 1 if parse_metric(metric).higher_is_better else -1
@@ -174,3 +261,28 @@ def _range(text: str) -> tuple[str, tuple[float, float]]:
     if not (name and math.isfinite(low) and math.isfinite(high) and low <= high):
         raise UsageError(f"--range is '{text}'; expected NAME=LOW,HIGH with two numbers")
     return name, (low, high)
+
+
+def _gathered(
+    decision: Decision,
+    translator: Translator,
+    lines: Sequence[str],
+    density: float,
+    draw: Draw | None,
+    runtime: Runtime,
+) -> list[Evidence]:
+    """All evidence at once: every point of the grid decides by it."""
+    parts: list[Evidence] = []
+    done = 0
+    with runtime.stage("gathering evidence") as share:
+        for part in decision.gather(translator, lines, density=density, draw=draw):
+            parts.append(part)
+            done += len(part)
+            share(done / len(lines))
+    return parts
+
+
+def _print_grid(title: str, points: Sequence[GridPoint], best: GridPoint, metric: str) -> None:
+    rows = [(*(value for _, value in point.options), point.score, "best" if point is best else "") for point in points]
+    columns = [*(name for name, _ in points[0].options), metric, ""]
+    terminal.output().print(terminal.table(title, columns, rows))

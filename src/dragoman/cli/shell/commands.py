@@ -1,7 +1,7 @@
-"""The commands of the folder above, each loaded when it is wanted.
+"""The commands of the folder above, each loaded when it is called, and their help pages.
 
-The first line of a module says which command it has, and a line about it: `dragoman NAME`: what it does. That line is
-read, not imported, so that `dragoman --help` need not wait for what only some commands use.
+The docstring of a module has a line for each of its commands: `dragoman NAME`: what it does. These lines are read
+without importing the module, so that `dragoman --help` need not wait for what only some commands use.
 """
 
 from __future__ import annotations
@@ -171,12 +171,12 @@ def _folded(names: str, width: int) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-_FIRST_LINE = re.compile(r'"""`dragoman ([a-z-]+)`: (.+?)(?:""")?$')
+_COMMAND_LINE = re.compile(r"^`dragoman ([a-z-]+)`: (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A command as its module's first line has it."""
+    """A command as the docstring of its module has it."""
 
     module: str
     summary: str
@@ -187,10 +187,8 @@ def listed() -> dict[str, Listed]:
     """All commands by name."""
     found = {}
     for file in Path(__file__).parent.parent.glob("*.py"):
-        with file.open(encoding="utf-8") as stream:
-            line = _FIRST_LINE.match(stream.readline().rstrip())
-        if line:
-            name, summary = line.groups()
+        docstring = file.read_text(encoding="utf-8").split('"""')[1]
+        for name, summary in _COMMAND_LINE.findall(docstring):
             found[name] = Listed(f"dragoman.cli.{file.stem}", summary[0].upper() + summary[1:])
     return dict(sorted(found.items()))
 

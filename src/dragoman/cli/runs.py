@@ -1,4 +1,7 @@
-"""`dragoman weights`: look at weights and compare them."""
+"""`dragoman curve`: a picture of how tuning runs go, or went.
+
+`dragoman weights`: look at weights and compare them.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,13 @@ import typer
 
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import command, command_group
-from dragoman.core.errors import DataError
+from dragoman.core.errors import DataError, UsageError
 from dragoman.core.journal import weights_file
 from dragoman.core.weights import Weights
+from dragoman.evaluation.statistics.intervals import full_signature
 from dragoman.evaluation.statistics.weight_changes import Change, compare_weights, scaled
+from dragoman.metrics.combined import parse_metric
+from dragoman.tuning.runs.run import Run
 
 WeightsOf = Annotated[Path, typer.Argument(help="A weights file, or the folder of a run or a model.")]
 Prefix = Annotated[str, typer.Option(help="Only names that begin so, such as pb.")]
@@ -23,6 +29,38 @@ Most = Annotated[int, typer.Option("--most", "-n", min=1, help="How many to prin
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
+    _add_curve(app)
+    _add_weights(app)
+
+
+def _add_curve(app: typer.Typer) -> None:
+    @command(
+        app,
+        "curve",
+        examples=["dragoman curve run --out curve.svg", "dragoman curve results/runs/*/1 --out methods.svg"],
+    )
+    def curve(
+        runs: Annotated[list[Path], typer.Argument(help="Folders of runs; they may still be at work.")],
+        out: Annotated[Path, typer.Option(help="SVG file.")],
+    ) -> None:
+        """Draw how the score of runs changes from iteration to iteration, with their objectives and temperatures."""
+        from dragoman.evaluation.figures.runs import draw_runs
+        from dragoman.evaluation.figures.svg import write_svg
+
+        found = {str(folder): Run(folder).events() for folder in runs}
+        for folder, events in found.items():
+            if not events:
+                raise DataError("has no events", path=folder, expected="a run that has done an iteration")
+        metrics = sorted({str(Run(folder).options["metric"]) for folder in runs})
+        if len(metrics) > 1:
+            raise UsageError(f"the runs were tuned to {' and '.join(metrics)}; expected one metric")
+        metric = parse_metric(metrics[0])
+        signature = full_signature(metric, None, prepared=True)
+        sign = 1 if metric.higher_is_better else -1
+        write_svg(out, draw_runs(found, metrics[0], sign=sign, signature=signature))
+
+
+def _add_weights(app: typer.Typer) -> None:
     group = command_group(app, "weights")
 
     @command(group, "show", examples=["dragoman weights show run", "dragoman weights show model --prefix tm."])

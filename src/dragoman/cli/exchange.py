@@ -1,4 +1,7 @@
-"""`dragoman import`: turn a model of another toolkit into one of ours."""
+"""`dragoman import`: turn a model of another toolkit into one of ours.
+
+`dragoman export`: write a model as files that another toolkit reads.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,19 @@ from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
 from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
-from dragoman.model.moses import import_moses
-from dragoman.model.scfg import import_cdec, import_cdec_segments, import_joshua
+from dragoman.model.moses import export_moses, import_moses
+from dragoman.model.scfg import export_cdec, export_joshua, import_cdec, import_cdec_segments, import_joshua
 
 LanguageModels = Annotated[list[Path] | None, typer.Option("--lm", help="A language model, an ARPA file; repeatable.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
+    _add_imports(app)
+    _add_exports(app)
+
+
+def _add_imports(app: typer.Typer) -> None:
     group = command_group(app, "import")
 
     @command(group, "moses", examples=["dragoman import moses moses.ini --out model"])
@@ -94,6 +102,41 @@ def register(app: typer.Typer) -> None:
         runtime = Machine().runtime()
         names = None if scores is None else scores.split(",")
         _save(import_joshua(grammar, language_models=lm or [], score_names=names, runtime=runtime), out, runtime)
+
+
+def _add_exports(app: typer.Typer) -> None:
+    group = command_group(app, "export")
+
+    @command(group, "moses", examples=["dragoman export moses model --out moses-model"])
+    def moses(
+        model: Annotated[Path, typer.Argument(help="A model folder.")],
+        out: Annotated[Path, typer.Option(help="The folder to make.")],
+        force: Force = False,
+    ) -> None:
+        """Write moses.ini, tables and ARPA files, compressed; a hierarchical model is written for moses_chart."""
+        refuse_existing(out, force)
+        export_moses(Model.load(model), out, runtime=Machine().runtime())
+
+    @command(group, "cdec", examples=["dragoman export cdec model --out cdec-model"])
+    def cdec(
+        model: Annotated[Path, typer.Argument(help="The folder of a hierarchical model.")],
+        out: Annotated[Path, typer.Option(help="The folder to make.")],
+        force: Force = False,
+    ) -> None:
+        """Write a hierarchical model for cdec: cdec.ini (to be used in its folder), grammar, weights and ARPA files."""
+        refuse_existing(out, force)
+        export_cdec(Model.load(model), out, runtime=Machine().runtime())
+
+    @command(group, "joshua", examples=["dragoman export joshua model --out joshua-model"])
+    def joshua(
+        model: Annotated[Path, typer.Argument(help="The folder of a hierarchical model.")],
+        out: Annotated[Path, typer.Option(help="The folder to make.")],
+        named: Annotated[bool, typer.Option("--named", help="Write NAME=LOGARITHM, not costs in their order.")] = False,
+        force: Force = False,
+    ) -> None:
+        """Write the grammar of a hierarchical model for Joshua, and ARPA files; not its weights."""
+        refuse_existing(out, force)
+        export_joshua(Model.load(model), out, named=named, runtime=Machine().runtime())
 
 
 def _save(model: Model, out: Path, runtime: Runtime) -> None:
