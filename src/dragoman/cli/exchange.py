@@ -1,6 +1,6 @@
-"""`dragoman import`: turn a model of another toolkit into one of ours.
+"""`dragoman import`: convert a model of Moses, cdec or Joshua into a Dragoman model.
 
-`dragoman export`: write a model as files that another toolkit reads.
+`dragoman export`: convert a Dragoman model into files for Moses, cdec or Joshua.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ def _add_imports(app: typer.Typer) -> None:
     @command(group, "moses", examples=["dragoman import moses moses.ini --out model"])
     def moses(
         ini: Annotated[Path, typer.Argument(help="A moses.ini of version 1 or 2, tuned or not.")],
-        out: Annotated[Path, typer.Option(help="The model folder to make.")],
+        out: Annotated[Path, typer.Option(help="The model folder to create.")],
         force: Force = False,
     ) -> None:
         """Import a Moses model: its phrase or rule tables, reordering tables, language models and weights.
 
-        A model for moses_chart becomes a hierarchical one. Its glue grammar must be the usual one: glue is built in.
+        A model for moses_chart becomes a hierarchical model. Its glue grammar must be the usual one, because Dragoman's
+        glue rules are built in.
         """
         refuse_existing(out, force)
         runtime = Machine().runtime()
@@ -55,20 +56,20 @@ def _add_imports(app: typer.Typer) -> None:
         ],
     )
     def cdec(
-        out: Annotated[Path, typer.Option(help="The model folder to make.")],
+        out: Annotated[Path, typer.Option(help="The model folder to create.")],
         grammar: Annotated[Path | None, typer.Argument(help="A grammar of cdec.")] = None,
         segments: Annotated[
-            Path | None, typer.Option(help="Input in which each sentence names a grammar, in place of one for all.")
+            Path | None, typer.Option(help="Input with a grammar for each sentence, instead of one grammar for all.")
         ] = None,
-        text: Annotated[Path | None, typer.Option(help="Where to write the sentences of --segments.")] = None,
+        text: Annotated[Path | None, typer.Option(help="Output file for the sentences of --segments.")] = None,
         lm: LanguageModels = None,
-        weights: Annotated[Path | None, typer.Option(help="cdec's weights; untuned ones without.")] = None,
+        weights: Annotated[Path | None, typer.Option(help="cdec's weights file. Default: untuned weights.")] = None,
         force: Force = False,
     ) -> None:
-        """Import a grammar of cdec, or all of a text whose sentences have one each, with ARPA files and weights.
+        """Import a grammar of cdec, or the grammars of all sentences of a text, with ARPA files and weights.
 
-        The grammars of --segments become one, in which a rule has the features that it has in the first of them. Each
-        sentence can then use the rules of all.
+        The grammars of --segments are merged into one. A rule that occurs in several keeps the features that it has in
+        the first. Each sentence can then use the rules of all grammars.
         """
         refuse_existing(out, force)
         runtime = Machine().runtime()
@@ -80,7 +81,7 @@ def _add_imports(app: typer.Typer) -> None:
                 with open_output(text) as stream:
                     stream.write("".join(f"{segment.text}\n" for segment in found).encode())
         else:
-            raise UsageError("expected either a grammar, or --segments (and --text, if you like)")
+            raise UsageError("expected either a grammar, or --segments (with an optional --text)")
         _save(model, out, runtime)
 
     @command(
@@ -90,14 +91,14 @@ def _add_imports(app: typer.Typer) -> None:
     )
     def joshua(
         grammar: Annotated[Path, typer.Argument(help="A grammar of Joshua or Thrax, not packed.")],
-        out: Annotated[Path, typer.Option(help="The model folder to make.")],
+        out: Annotated[Path, typer.Option(help="The model folder to create.")],
         lm: LanguageModels = None,
         scores: Annotated[
-            str | None, typer.Option(help="What the features are called, in their order; p(e|f) is fwd.")
+            str | None, typer.Option(help="Names of the features, in their order, separated by commas; p(e|f) is fwd.")
         ] = None,
         force: Force = False,
     ) -> None:
-        """Import a grammar of Joshua with ARPA files; weights are untuned ones."""
+        """Import a grammar of Joshua with ARPA files; the weights are untuned."""
         refuse_existing(out, force)
         runtime = Machine().runtime()
         names = None if scores is None else scores.split(",")
@@ -110,7 +111,7 @@ def _add_exports(app: typer.Typer) -> None:
     @command(group, "moses", examples=["dragoman export moses model --out moses-model"])
     def moses(
         model: Annotated[Path, typer.Argument(help="A model folder.")],
-        out: Annotated[Path, typer.Option(help="The folder to make.")],
+        out: Annotated[Path, typer.Option(help="The folder to create.")],
         force: Force = False,
     ) -> None:
         """Write moses.ini, tables and ARPA files, compressed; a hierarchical model is written for moses_chart."""
@@ -120,21 +121,23 @@ def _add_exports(app: typer.Typer) -> None:
     @command(group, "cdec", examples=["dragoman export cdec model --out cdec-model"])
     def cdec(
         model: Annotated[Path, typer.Argument(help="The folder of a hierarchical model.")],
-        out: Annotated[Path, typer.Option(help="The folder to make.")],
+        out: Annotated[Path, typer.Option(help="The folder to create.")],
         force: Force = False,
     ) -> None:
-        """Write a hierarchical model for cdec: cdec.ini (to be used in its folder), grammar, weights and ARPA files."""
+        """Write a hierarchical model for cdec: cdec.ini (run cdec in its folder), grammar, weights and ARPA files."""
         refuse_existing(out, force)
         export_cdec(Model.load(model), out, runtime=Machine().runtime())
 
     @command(group, "joshua", examples=["dragoman export joshua model --out joshua-model"])
     def joshua(
         model: Annotated[Path, typer.Argument(help="The folder of a hierarchical model.")],
-        out: Annotated[Path, typer.Option(help="The folder to make.")],
-        named: Annotated[bool, typer.Option("--named", help="Write NAME=LOGARITHM, not costs in their order.")] = False,
+        out: Annotated[Path, typer.Option(help="The folder to create.")],
+        named: Annotated[
+            bool, typer.Option("--named", help="Write features as NAME=LOGARITHM instead of an ordered list of costs.")
+        ] = False,
         force: Force = False,
     ) -> None:
-        """Write the grammar of a hierarchical model for Joshua, and ARPA files; not its weights."""
+        """Write the grammar of a hierarchical model and ARPA files for Joshua; the weights are not exported."""
         refuse_existing(out, force)
         export_joshua(Model.load(model), out, named=named, runtime=Machine().runtime())
 

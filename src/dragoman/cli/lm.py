@@ -34,7 +34,7 @@ def register(app: typer.Typer) -> None:
     )
     def estimate(
         options: Annotated[KneserNey, Flags("Model")],
-        text: Annotated[Path, typer.Argument(help="Tokenised text, one sentence a line.")] = Path("-"),
+        text: Annotated[Path, typer.Argument(help="Tokenised text, one sentence per line.")] = Path("-"),
         out: Annotated[Path, typer.Option(help="The ARPA file to write.")] = Path("-"),
         machine: Machine = Machine(),
     ) -> None:
@@ -48,14 +48,14 @@ def register(app: typer.Typer) -> None:
     )
     def perplexity(
         model: Annotated[Path, typer.Argument(help="An ARPA file, or a model folder.")],
-        text: Annotated[Path, typer.Argument(help="Tokenised text, one sentence a line.")] = Path("-"),
+        text: Annotated[Path, typer.Argument(help="Tokenised text, one sentence per line.")] = Path("-"),
         machine: Machine = Machine(),
     ) -> None:
-        """Measure how well a language model predicts a text."""
+        """Compute the perplexity of language models on a text."""
         runtime = machine.runtime()
         corpus = Corpus.read(text)
         if not len(corpus):
-            raise DataError("is empty", path=text, expected="text, one sentence a line")
+            raise DataError("is empty", path=text, expected="text, one sentence per line")
         rows = []
         for name, language_model in _load(model, runtime).items():
             found = language_model.perplexity(corpus, runtime=runtime.quiet())
@@ -74,11 +74,11 @@ def register(app: typer.Typer) -> None:
     def interpolate_models(
         models: Annotated[list[Path], typer.Argument(help="ARPA files, two or more.")],
         out: Annotated[Path, typer.Option(help="The ARPA file to write.")] = Path("-"),
-        held_out: Annotated[Path | None, typer.Option(help="Text to find the weights on, by EM.")] = None,
-        weight: Annotated[list[float] | None, typer.Option(help="Weight of a model; one for each.")] = None,
+        held_out: Annotated[Path | None, typer.Option(help="Held-out text; EM estimates the weights on it.")] = None,
+        weight: Annotated[list[float] | None, typer.Option(help="Weight of a model; give one for each.")] = None,
         machine: Machine = Machine(),
     ) -> None:
-        """Mix models linearly and write the mixture as one ARPA file."""
+        """Interpolate models linearly and write the result as one ARPA file."""
         runtime = machine.runtime()
         if (held_out is None) == (not weight) or (weight and len(weight) != len(models)):
             raise UsageError("give either --held-out or a --weight for each model")

@@ -1,8 +1,8 @@
-"""`dragoman align`: word alignment of a parallel text, as Pharaoh links.
+"""`dragoman align`: align the words of a parallel text.
 
-`dragoman tag`: part-of-speech tags for tokenised text.
+`dragoman tag`: tag tokenised text with parts of speech.
 
-`dragoman prepare`: raw text to a model's words, and back.
+`dragoman prepare`: tokenise and lower-case text as a model does, or undo it.
 """
 
 from __future__ import annotations
@@ -43,18 +43,20 @@ def register(app: typer.Typer) -> None:
         ],
     )
     def align(
-        source: Annotated[Path, typer.Option(help="Tokenised source text, one sentence a line.")],
-        target: Annotated[Path, typer.Option(help="Tokenised target text, one sentence a line.")],
-        out: Annotated[Path, typer.Option(help="Where the links go.")] = Path("-"),
+        source: Annotated[Path, typer.Option(help="Tokenised source text, one sentence per line.")],
+        target: Annotated[Path, typer.Option(help="Tokenised target text, one sentence per line.")],
+        out: Annotated[Path, typer.Option(help="Output file for the word alignment.")] = Path("-"),
         aligner: Annotated[str, typer.Option(help=f"One of {', '.join(ALIGNERS.names())}.")] = "auto",
-        aligner_option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE for the aligner.")] = None,
+        aligner_option: Annotated[
+            list[str] | None, typer.Option(help="NAME=VALUE for an option of the aligner; repeatable.")
+        ] = None,
         symmetrise_by: Annotated[
             Combination,
-            typer.Option("--symmetrise", help="How the two directions are combined, or one of them alone."),
+            typer.Option("--symmetrise", help="Heuristic that combines the two directions, or one direction alone."),
         ] = "grow-diag-final-and",
         machine: Machine = Machine(),
     ) -> None:
-        """Align the words of a parallel text, both directions at once; prints links like `0-0 1-2`."""
+        """Align the words of a parallel text in both directions; prints links like `0-0 1-2` (Pharaoh format)."""
         chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
         directions = chosen.align(Bitext.read(source, target), runtime=machine.runtime())
         if symmetrise_by == "forward" or symmetrise_by == "reverse":
@@ -75,20 +77,24 @@ def register(app: typer.Typer) -> None:
         ],
     )
     def tag(
-        text: Annotated[Path, typer.Option(help="Tokenised text, one sentence a line; raw with --for-model.")],
-        out: Annotated[Path, typer.Option(help="Where the tagged text goes.")] = Path("-"),
+        text: Annotated[Path, typer.Option(help="Tokenised text, one sentence per line; raw text with --for-model.")],
+        out: Annotated[Path, typer.Option(help="Output file for the tagged text.")] = Path("-"),
         tagger: Annotated[str, typer.Option(help=f"One of {', '.join(TAGGERS.names())}.")] = "textblob",
-        tagger_option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE for the tagger; repeatable.")] = None,
+        tagger_option: Annotated[
+            list[str] | None, typer.Option(help="NAME=VALUE for an option of the tagger; repeatable.")
+        ] = None,
         for_model: Annotated[
             Path | None,
-            typer.Option(help="Tokenise the text first, as this model's target text was; case stays."),
+            typer.Option(help="Tokenise the text first like this model's target text, but keep its case."),
         ] = None,
-        tags_only: Annotated[bool, typer.Option("--tags-only", help="Write NN instead of house|NN.")] = False,
+        tags_only: Annotated[
+            bool, typer.Option("--tags-only", help="Write tags only: NN instead of house|NN.")
+        ] = False,
     ) -> None:
-        """Tag a text: one tag for one token, which stay as they are.
+        """Tag a text with one tag per token; the tokens do not change.
 
-        The result is what `dragoman model add-features --tagged` takes. textblob is for English and comes with the
-        extra `tag`; spacy takes any pipeline that you have installed; most-frequent learns from a tagged text.
+        Use the result for `dragoman model add-features --tagged`. textblob is for English and needs the extra `tag`;
+        spacy uses any pipeline that is installed; most-frequent learns from a tagged text.
         """
         chosen = options_from(TAGGERS.get(tagger), tagger_option or [])
         lines: Iterable[str] = read_lines(text)
@@ -116,15 +122,15 @@ def register(app: typer.Typer) -> None:
     )
     def prepare(
         model: Annotated[Path, typer.Option(help="The model folder.")],
-        text: Annotated[Path, typer.Argument(help="Text, one sentence a line.")] = Path("-"),
+        text: Annotated[Path, typer.Argument(help="Text, one sentence per line.")] = Path("-"),
         side: Annotated[
-            Literal["source", "target"], typer.Option(help="Whose language and rules: those of input or of references.")
+            Literal["source", "target"], typer.Option(help="Prepare as source text or as target text (references).")
         ] = "source",
         undo: Annotated[
-            bool, typer.Option("--undo", help="Join the model's target words to text, with case, as translate does.")
+            bool, typer.Option("--undo", help="Detokenise and recase target text instead, as `translate` does.")
         ] = False,
     ) -> None:
-        """Prepare text as a model does: normal form, tokens, case; or turn its words into text again."""
+        """Prepare text as a model does (Unicode normal form, tokens, case), or undo it with --undo."""
         preparation = Model.load(model).preparation()
         lines = read_lines(text)
         with open_output("-") as stream:

@@ -1,6 +1,6 @@
-"""`dragoman score`: metrics of translations, with confidence intervals and signatures.
+"""`dragoman score`: score translations with BLEU, TER, chrF and others, with confidence intervals and signatures.
 
-`dragoman compare`: which system is better, and could it be chance?
+`dragoman compare`: compare systems by their scores and test the differences for significance.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from dragoman.text.preparation import TextPreparation
 ReferenceFiles = Annotated[
     list[Path],
     typer.Option(
-        "--reference", help="Reference translations, one sentence a line; repeatable. `ref` stands for ref0, ref1 ..."
+        "--reference", help="Reference translations, one sentence per line; repeatable. `ref` stands for ref0, ref1 ..."
     ),
 ]
 Metrics = Annotated[
@@ -45,8 +45,8 @@ Metrics = Annotated[
     typer.Option(
         "--metric",
         "-m",
-        help=f"One of {', '.join(METRICS.names())}, with options as in `bleu:lowercase=true` (more behind commas);"
-        " or a weighted sum such as `bleu-ter(case_sensitive=true)`. Repeatable; bleu by default.",
+        help=f"One of {', '.join(METRICS.names())}, with options as in `bleu:lowercase=true` (separated by commas);"
+        " or a weighted sum such as `bleu-ter(case_sensitive=true)`. Repeatable. Default: bleu.",
     ),
 ]
 Tokenise = Annotated[
@@ -54,21 +54,22 @@ Tokenise = Annotated[
     typer.Option(
         "--tokenize",
         "-tok",
-        help="Tokeniser of sacreBLEU for BLEU and NIST; by default sacreBLEU's for raw text, `none` for tokenised.",
+        help="Tokeniser of sacreBLEU for BLEU and NIST. Default: sacreBLEU's default for raw text, `none` for tokenised"
+        " text.",
     ),
 ]
 Language = Annotated[
     str | None,
     typer.Option(
-        help="Language of the translations, as `ja`: the text is raw, and sacreBLEU's tokeniser for that language is"
-        " taken. By default its script tells."
+        help="Language of the translations, such as `ja`: the text is raw, and gets sacreBLEU's tokeniser for that"
+        " language. Default: guess from the script."
     ),
 ]
 PreparedBy = Annotated[
     Path | None,
-    typer.Option("--model", help="Prepare both sides as this model does (tokens, case) before they are compared."),
+    typer.Option("--model", help="Tokenise and lower-case both sides as this model does before they are compared."),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the resampling.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -94,22 +95,24 @@ def register(app: typer.Typer) -> None:
         sentences: Annotated[
             Path | None, typer.Option(help="Write the score of each sentence to this file (TSV).")
         ] = None,
-        resamples: Annotated[int, typer.Option(min=0, help="Bootstrap resamples for 95 % intervals; 0: none.")] = 1000,
+        resamples: Annotated[
+            int, typer.Option(min=0, help="Number of bootstrap resamples for 95 % intervals; 0: none.")
+        ] = 1000,
         paired: Annotated[
-            bool, typer.Option("--paired", help="Compare the translations by the paired bootstrap, as `compare` does.")
+            bool, typer.Option("--paired", help="Compare the systems by the paired bootstrap, as `compare` does.")
         ] = False,
         seed: Seed = 0,
         as_json: Json = False,
         machine: Machine = Machine(),
     ) -> None:
-        """Score translations against references; prints a table with signatures that say how.
+        """Score translations against references; prints a table and the signatures of the metrics.
 
-        Texts are compared as they are, or with --model in the words of that model: raw translations with raw
-        references, or prepared ones with prepared ones, but never one with the other; a warning says if it looks so.
+        Compare raw translations with raw references, or tokenised ones with tokenised ones, but never one with the
+        other; a warning is printed if the texts look different. --model tokenises both as a model does.
 
-        BLEU, TER and chrF are sacreBLEU's numbers for the same text. Raw text gets sacreBLEU's default tokeniser for
-        BLEU (13a, or that of the language), tokenised text and the words of a model none; the signature says which,
-        and the line below it why. Options of a metric: `dragoman methods show bleu`.
+        BLEU, TER and chrF equal sacreBLEU's scores for the same text. For BLEU, raw text gets sacreBLEU's default
+        tokeniser (13a, or the one for the language), and tokenised text gets none. The signature names the tokeniser,
+        and the line below it gives the reason. Options of a metric: `dragoman methods show bleu`.
         """
         labels, runtime = metric or ["bleu"], machine.runtime()
         how_tokenised = _tokeniser_asked_for(labels, tokenise, model)
@@ -160,19 +163,23 @@ def register(app: typer.Typer) -> None:
     def compare(
         reference: ReferenceFiles,
         systems: Annotated[
-            list[str], typer.Argument(help="Translations of each system: FILE, NAME=FILE or NAME=FILE,FILE,... (runs).")
+            list[str],
+            typer.Argument(help="Translations of each system: FILE, NAME=FILE or NAME=FILE,FILE,... (several runs)."),
         ],
         metric: Metrics = None,
         tokenise: Tokenise = None,
         language: Language = None,
         model: PreparedBy = None,
-        resamples: Annotated[int, typer.Option(min=1, help="Resamples of the paired bootstrap.")] = 1000,
-        trials: Annotated[int, typer.Option(min=0, help="Shuffles of approximate randomisation; 0: none.")] = 10_000,
+        resamples: Annotated[int, typer.Option(min=1, help="Number of resamples of the paired bootstrap.")] = 1000,
+        trials: Annotated[
+            int, typer.Option(min=0, help="Number of shuffles of approximate randomisation; 0: none.")
+        ] = 10_000,
         samples: Annotated[
-            int, typer.Option(min=0, help="Test sets to draw for the share of conclusive ones; 0: none.")
+            int, typer.Option(min=0, help="Number of test sets to draw for the proportion of conclusive ones; 0: none.")
         ] = 100,
         sample_size: Annotated[
-            list[int] | None, typer.Option(min=1, help="Sentences of such a test set; repeatable. 300 by default.")
+            list[int] | None,
+            typer.Option(min=1, help="Number of sentences of such a test set; repeatable. Default: 300."),
         ] = None,
         correction: Annotated[
             Correction, typer.Option(help="Correct p-values for the number of pairs, by Holm's method (1979).")
@@ -181,17 +188,17 @@ def register(app: typer.Typer) -> None:
         as_json: Json = False,
         machine: Machine = Machine(),
     ) -> None:
-        """Compare systems on one test set: are the differences larger than chance explains?
+        """Compare systems on one test set, and test whether the differences are significant.
 
-        For each pair: in which share of bootstrap resamples of the sentences the first system is better (Koehn 2004;
-        0.95 counts as significant) and its one-sided p-value, the two-sided p-value of approximate randomisation, and
-        how often a test set of 300 sentences would be conclusive, rightly or wrongly (`0.15/0.01`). The line at the
-        end orders the systems: `>` is significantly better, `≥` better on this test set only, `=` the same
-        sentence by sentence. For systems with several
-        runs, scores are means, with the standard deviation over runs and over test sentences (Clark et al. 2011).
+        Prints for each pair: the proportion of bootstrap resamples of the sentences in which the first system is better
+        (Koehn 2004; 0.95 counts as significant) and its one-sided p-value; the two-sided p-value of approximate
+        randomisation; and the proportion of test sets of 300 sentences that would be conclusive, rightly or wrongly
+        (`0.15/0.01`). The last line orders the systems: `>` is significantly better, `≥` is better on this test set
+        only, `=` is equal in every sentence. For systems with several runs, scores are means, with the standard
+        deviation over runs and over test sentences (Clark et al. 2011).
 
-        Among many pairs some differ by chance: with --correction holm, p-values are those of Holm's step-down method
-        for all pairs, and `>` goes by them.
+        Among many pairs, some differ by chance. With --correction holm, p-values are corrected by Holm's step-down
+        method for all pairs, and `>` is based on them.
         """
         how = Resampling(resamples, trials, samples, tuple(sample_size or [300]), seed, correction)
         labels = metric or ["bleu"]
@@ -211,7 +218,7 @@ def register(app: typer.Typer) -> None:
 def _tokeniser_asked_for(
     metrics: Sequence[str], tokenise: Tokenisation | None, model: Path | None
 ) -> Tokenisation | None:
-    """The tokeniser that was asked for: by name, or `none` with the words of a model; refuses one that nothing uses."""
+    """Return the tokeniser asked for, `none` if a model prepares the text; refuse one that no metric uses."""
     asked = [tokenises(metric) for metric in metrics]
     if tokenise is not None and not any(asked):
         raise UsageError(f"--tokenize {tokenise} is for BLEU and NIST, but none of the metrics takes it")
@@ -219,14 +226,14 @@ def _tokeniser_asked_for(
 
 
 def _preparation_of(model: Path | None) -> TextPreparation:
-    """How texts are prepared before they are compared: as a model says, or not at all."""
+    """Return the preparation of texts before they are compared: as a model does, or none."""
     return TextPreparation() if model is None else Model.load(model).preparation()
 
 
 def _read_hypotheses(
     path: Path, references: Sequence[Corpus], reference_path: Path, text: TextPreparation, *, runtime: Runtime
 ) -> Corpus:
-    """Read the translations of one system; warn if they look as if they could not be compared with the references."""
+    """Read the translations of one system; warn if they look too different from the references."""
     as_it_is = text == TextPreparation()
     hypotheses = Corpus.read(path) if as_it_is else Corpus.from_lines(text.target(read_lines(path)))
     if len(hypotheses) != len(references[0]):
@@ -237,7 +244,7 @@ def _read_hypotheses(
         )
     odd = mismatch(hypotheses, references[0])
     if odd is not None:
-        runtime.warn(f"{path}: {odd}; the score says little (--model prepares both as a model does)")
+        runtime.warn(f"{path}: {odd}; the score is not meaningful (--model prepares both texts as a model does)")
     return hypotheses
 
 
@@ -264,12 +271,12 @@ def _print_scores(results: Sequence[dict[str, object]], title: str) -> None:
 
 
 def print_signature(metric: Metric, references: int | None, *, prepared: bool = True, note: str | None = None) -> None:
-    """Print below a table how its scores were made; text is in the words of a model unless it is not `prepared`."""
+    """Print the signature of the scores in a table; `prepared` if the text is tokenised as a model does."""
     print_signatures([{"signature": full_signature(metric, references, prepared=prepared), "note": note}])
 
 
 def print_signatures(results: Sequence[Mapping[str, object]]) -> None:
-    """Print below a table how its numbers were made, and which tokeniser was chosen without being named."""
+    """Print the signatures of the scores in a table, and notes about tokenisers chosen by default."""
     console = terminal.output()
     for signature in dict.fromkeys(str(result["signature"]) for result in results):
         console.print(signature, style="dim", markup=False)
@@ -278,7 +285,7 @@ def print_signatures(results: Sequence[Mapping[str, object]]) -> None:
 
 
 def _details(result: Mapping[str, Any]) -> str:
-    """What sacreBLEU prints behind a score of BLEU."""
+    """Format the details that sacreBLEU prints after a BLEU score."""
     if "precisions" not in result:
         return ""
     precisions = "/".join(f"{precision:.1f}" for precision in result["precisions"])

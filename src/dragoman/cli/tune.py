@@ -1,6 +1,6 @@
-"""`dragoman tune`: find weights that translate a tuning set best.
+"""`dragoman tune`: tune a model's weights on a tuning set.
 
-`dragoman tune-decision`: find the options of a decision rule on held-out text.
+`dragoman tune-decision`: tune the options of a decision rule on held-out text.
 """
 
 from __future__ import annotations
@@ -82,61 +82,63 @@ def register(app: typer.Typer) -> None:
     )
     def tune(
         model: ModelFolder,
-        source: Annotated[Path, typer.Option(help="Source text of the tuning set, one sentence a line.")],
+        source: Annotated[Path, typer.Option(help="Source text of the tuning set, one sentence per line.")],
         reference: ReferenceFiles,
-        out: Annotated[Path, typer.Option(help="The run's folder: new, or one to go on with.")],
+        out: Annotated[Path, typer.Option(help="The folder of the run: a new one, or one to continue.")],
         loop: Annotated[Loop, Flags("Loop")],
-        validation: Annotated[Validation, Flags("Learners (mira-online, risk-*, samplerank)")],
+        validation: Annotated[Validation, Flags("Validation (mira-online, risk-*, samplerank)")],
         decoding: Annotated[Decoding, Flags("Evidence")],
         limits: Annotated[SearchLimits, Flags("Search")],
-        space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
+        space: Annotated[SpaceLimits, Flags("Search space (default: the model's settings)")],
         method: Annotated[str, typer.Option(help=f"One of {', '.join(TUNERS.names())}.")] = "mert",
         method_option: Annotated[
             list[str] | None,
-            typer.Option(help="NAME=VALUE for the method; repeatable. See `dragoman methods show METHOD`."),
+            typer.Option(
+                help="NAME=VALUE for an option of the method; repeatable. See `dragoman methods show METHOD`."
+            ),
         ] = None,
         metric: Annotated[
-            str, typer.Option(help="What is optimised; see `dragoman methods list metric`, and `show` for options.")
+            str, typer.Option(help="The metric to optimise; see `dragoman methods list metric`.")
         ] = "bleu",
-        start: Annotated[Path | None, typer.Option(help="Weights to begin with; the model's by default.")] = None,
+        start: Annotated[Path | None, typer.Option(help="Initial weights. Default: the model's.")] = None,
         fix: Annotated[
-            list[str] | None, typer.Option(help="Leave these weights as they are: a name or pattern; repeatable.")
+            list[str] | None, typer.Option(help="Do not tune these weights: a name or pattern; repeatable.")
         ] = None,
         weight_range: Annotated[
             list[str] | None,
-            typer.Option("--range", help="NAME=LOW,HIGH: where random starts are drawn for a name or pattern."),
+            typer.Option("--range", help="NAME=LOW,HIGH: range of random restarts for a name or pattern; repeatable."),
         ] = None,
         held_out_source: Annotated[
-            Path | None, typer.Option(help="Source text on which learners are judged; the tuning set by default.")
+            Path | None, typer.Option(help="Held-out source text to validate on. Default: the tuning set.")
         ] = None,
         held_out_reference: Annotated[
-            list[Path] | None, typer.Option(help="Its references; repeat the option for several.")
+            list[Path] | None, typer.Option(help="References of the held-out source; repeatable.")
         ] = None,
         documents: Annotated[
-            Path | None, typer.Option(help="A label for each line of the source, for features of documents.")
+            Path | None, typer.Option(help="A document label for each source line, for features of documents.")
         ] = None,
-        held_out_documents: Annotated[Path | None, typer.Option(help="The same for the held-out source.")] = None,
+        held_out_documents: Annotated[Path | None, typer.Option(help="The same for the held-out text.")] = None,
         trees: Trees = None,
-        held_out_trees: Annotated[Path | None, typer.Option(help="The same for the held-out source.")] = None,
+        held_out_trees: Annotated[Path | None, typer.Option(help="The same for the held-out text.")] = None,
         prepared: Prepared = False,
         restart: Restart = False,
         resume_from: Annotated[
             int | None,
-            typer.Option(min=0, help="Forget what the run did after this iteration, perhaps damaged, and go on there."),
+            typer.Option(min=0, help="Discard all iterations after this one, for example damaged ones, and continue."),
         ] = None,
-        seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 1,
+        seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 1,
         machine: ModelMachine = ModelMachine(),
     ) -> None:
-        """Tune a model's weights: decode, merge n-best lists, optimise, and again, until nothing changes.
+        """Tune a model's weights: decode, merge n-best lists, optimise, and repeat until the weights converge.
 
-        The folder holds the options, one line in events.jsonl for each iteration, and weights.txt, always the best so
-        far. A run that was stopped, by whatever, goes on when the command is given again.
+        The folder of the run holds the options, a line in events.jsonl for each iteration, and weights.txt with the
+        best weights so far. To continue an interrupted run, give the same command again.
 
-        `dragoman methods list method` lists the methods, and `dragoman methods show mert` says what one of them does,
-        what it costs and which options it has.
+        `dragoman methods list method` lists the methods, and `dragoman methods show mert` explains one of them, with
+        its cost and its options.
         """
         if restart and resume_from is not None:
-            raise UsageError("--restart begins anew, and --resume-from goes on; expected one of them")
+            raise UsageError("--restart starts again, but --resume-from continues; expected one of them")
         job = Job(
             model=model,
             source=source,
@@ -176,25 +178,27 @@ def register(app: typer.Typer) -> None:
         source: SourceFile,
         reference: ReferenceFiles,
         decision: Annotated[str, typer.Option(help=f"One of {', '.join(RULES.names())}.")],
-        grid: Annotated[list[str], typer.Option(help="NAME=VALUE,VALUE,... for an option of the rule; repeatable.")],
-        out: Annotated[Path, typer.Option(help="Where the best options go (TOML), for `translate --decision`.")],
+        grid: Annotated[
+            list[str], typer.Option(help="NAME=VALUE,VALUE,...: values to try for an option of the rule; repeatable.")
+        ],
+        out: Annotated[Path, typer.Option(help="Output file for the best options (TOML), for `translate --decision`.")],
         limits: Annotated[SearchLimits, Flags("Search")],
-        space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
+        space: Annotated[SpaceLimits, Flags("Search space (default: the model's settings)")],
         weights: WeightsFile = None,
         trees: Trees = None,
         decision_option: DecisionOptions = None,
         evidence: EvidenceChoice = None,
         nbest_size: NBestSize = None,
         sampling_option: SamplingOptions = None,
-        seed: Annotated[int, typer.Option(min=0, help="Seed of samples.")] = 1,
-        metric: Annotated[str, typer.Option(help="What is maximised; see `dragoman score --help`.")] = "bleu",
+        seed: Annotated[int, typer.Option(min=0, help="Random seed of sampling.")] = 1,
+        metric: Annotated[str, typer.Option(help="The metric to optimise; see `dragoman score --help`.")] = "bleu",
         plot: Annotated[Path | None, typer.Option(help="SVG of scores over the first option of the grid.")] = None,
         prepared: Prepared = False,
         machine: Machine = Machine(),
     ) -> None:
-        """Try a decision rule with all options of a grid on held-out text, and keep the best.
+        """Try a decision rule with all combinations of a grid of options on held-out text, and save the best.
 
-        The text is searched once; all points of the grid decide by the same evidence. Prints the score of each.
+        The text is decoded once, and all points of the grid use the same evidence. Prints the score of each point.
         """
         runtime = machine.runtime()
         rules = grid_rules(RULES.get(decision), decision_option or [], grid)
@@ -204,7 +208,7 @@ def register(app: typer.Typer) -> None:
         parses = trees_for(translator.model, trees, runtime=runtime)
         text = ReferencedText.read(source, reference, translator.model.preparation(prepared=prepared), trees=parses)
         if not text.lines:
-            raise DataError("has no sentences", path=source, expected="some to decide about")
+            raise DataError("has no sentences", path=source, expected="at least one sentence")
         by_samples = chosen.evidence == "samples"
         draw = sample_drawer(translator, sampling_option, seed, runtime=runtime) if by_samples else None
         parts = _gathered(chosen, translator, text.lines, grid_density(rules), draw, runtime)
@@ -238,7 +242,7 @@ def _held_out(
 
 
 def _print_weights(run: Run, model: Path, metric: str) -> None:
-    """Print the weights before and after; of sparse ones only how many there are."""
+    """Print the dense weights before and after tuning, and the number of sparse ones."""
     before, found, events = run.weights(0), run.weights(), run.events()
     sign = 1 if parse_metric(metric).higher_is_better else -1
     best = max(event["score"] * sign for event in events) * sign
@@ -271,7 +275,7 @@ def _gathered(
     draw: Draw | None,
     runtime: Runtime,
 ) -> list[Evidence]:
-    """All evidence at once: every point of the grid decides by it."""
+    """Gather the evidence that all points of the grid use."""
     parts: list[Evidence] = []
     done = 0
     with runtime.stage("gathering evidence") as share:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any, get_args, overload
 
+from dragoman.core.deprecations import accept_old_names
 from dragoman.core.errors import UsageError
 from dragoman.core.options import routed
 from dragoman.core.progress import Progress, available_cores
@@ -86,9 +87,10 @@ class Normaliser:
         """Return the modern spelling of each word, with its probability and alternatives."""
         return self.engine.explain(words_of(words), runtime=self._runtime)
 
-    def suggest(self, words: Iterable[str], most: int | None = 100) -> list[Suggestion]:
+    @accept_old_names
+    def suggest(self, words: Iterable[str], limit: int | None = 100) -> list[Suggestion]:
         """Rank the forms of a text by what there is to learn from annotating them."""
-        return suggestions(self.engine, words_of(words), most=most, runtime=self._runtime)
+        return suggestions(self.engine, words_of(words), limit=limit, runtime=self._runtime)
 
     def evaluate(self, examples: Pairs) -> Accuracy:
         """Measure on examples that it has not seen."""

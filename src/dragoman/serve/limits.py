@@ -87,7 +87,7 @@ class Limits(Options):
     client_seconds: float = option(
         20.0, "longest time a client may take to send a request or to take an answer", minimum=0.01
     )
-    kept_bytes: int = option(256_000_000, "memory for hypergraphs that are kept to be weighted anew", minimum=0)
+    cache_bytes: int = option(256_000_000, "memory for hypergraphs that are kept to be weighted anew", minimum=0)
     edges: int = option(500_000, "largest hypergraph that is sent or kept, in edges (422)", minimum=1)
 
 

@@ -54,7 +54,7 @@ class Service:
         self.runs = Runs(runs)
         self.metrics = Metrics()
         self.closing = False
-        self.hypergraphs = HypergraphCache(limits.kept_bytes)
+        self.hypergraphs = HypergraphCache(limits.cache_bytes)
         for model in shelf:
             model.files.when_changed.append(self.hypergraphs.clear)
         self.batcher = Batcher(workers=threads or available_cores(), most=BATCH, queue=limits.queue)

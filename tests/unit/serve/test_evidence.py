@@ -82,7 +82,7 @@ def _is_described(derivation, weights, best):
 
 
 def test_hypergraphs_that_are_too_large_are_refused(live):
-    server = live(edges=10, kept_bytes=100)
+    server = live(edges=10, cache_bytes=100)
     for route in ("hypergraph", "reweight"):
         response = server.client.post(f"/api/v1/{route}", json={"text": LINE})
         assert response.status_code == 422

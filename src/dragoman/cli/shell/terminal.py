@@ -14,18 +14,18 @@ _NO_WIDTH = 10_000
 
 
 def output() -> Console:
-    """The console for results: standard output."""
+    """Return the console for results: standard output."""
     # A pipe or a file has no width: a line of a table stays a line.
     return Console(highlight=False, width=None if sys.stdout.isatty() else _NO_WIDTH)
 
 
 def diagnostics() -> Console:
-    """The console for what is said about results: standard error."""
+    """Return the console for messages about results: standard error."""
     return Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else _NO_WIDTH)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Group:
-    """Lay out rows under a title; columns whose first row is a number are set to the right."""
+    """Lay out rows under a title; align columns to the right whose first row is a number."""
     drawn = Table(box=None, pad_edge=False)
     for i, column in enumerate(columns):
         right = bool(rows) and isinstance(rows[0][i], int | float)

@@ -246,13 +246,13 @@ class Job:
             both = len(set(judged.lines) & set(text.lines))
             if both:
                 runtime.warn(f"{both} of the held-out sentences are in the tuning set too: judging will flatter")
-        evidence = self.validation.judge_evidence or ("samples" if model.global_features else None)
+        evidence = self.validation.validation_evidence or ("samples" if model.global_features else None)
         validator = Validator(
             stream=Stream(translator, self.model, prepared=True, runtime=within),
             lines=judged.lines,
             scorer=self._scorer(judged),
-            decision=Decision.of(self.validation.judge_by, evidence=evidence),
-            samples=self.validation.judge_samples,
+            decision=Decision.of(self.validation.validation_rule, evidence=evidence),
+            samples=self.validation.validation_samples,
             documents=labels,
         )
         return lesson, validator

@@ -37,7 +37,7 @@ class Loop(Options):
         minimum=0,
         maximum=1,
     )
-    largest_turn: float = option(
+    max_angle: float = option(
         30.0,
         "degrees that new weights may at most turn away from all that were decoded with, because nothing is known of"
         " what is beyond; 180: any (risk-nbest and risk-forest are not held back)",

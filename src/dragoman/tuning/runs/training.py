@@ -105,7 +105,7 @@ class BatchTraining:
             return TrustRegion(radius=ANY_DIRECTION, part=1.0 if part is None else part)
         if part is not None:
             return replace(region, radius=ANY_DIRECTION, part=part)
-        return replace(region, radius=self.loop.largest_turn)
+        return replace(region, radius=self.loop.max_angle)
 
     def final_report(self, weights: Weights) -> Mapping[str, Any]:
         """Nothing: the records of the run say all."""

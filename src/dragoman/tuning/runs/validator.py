@@ -26,11 +26,13 @@ from dragoman.tuning.runs.run import Record
 class Validation(Options):
     """How the weights of learners are judged, and when that is reason to stop early."""
 
-    judge_by: str = option("max-derivation", "rule (or file of tune-decision) under which held-out text is translated")
-    judge_evidence: Literal["nbest", "hypergraph", "samples"] | None = option(
+    validation_rule: str = option(
+        "max-derivation", "rule (or file of tune-decision) under which held-out text is translated"
+    )
+    validation_evidence: Literal["nbest", "hypergraph", "samples"] | None = option(
         None, "what that rule sees; by default what suits it best, or samples if the model has global features"
     )
-    judge_samples: int = option(200, "samples a chain, if that rule sees samples", minimum=1)
+    validation_samples: int = option(200, "samples a chain, if that rule sees samples", minimum=1)
     max_minutes: float | None = option(None, "stop after so many minutes", minimum=0)
     patience: int | None = option(None, "stop after so many checkpoints without a better score", minimum=1)
 

@@ -28,7 +28,7 @@ _PAPER: Mapping[str, Any] = {
     "neighbours": "local",
     "chains": 8,
     "epochs": 40,
-    "judge_every": 50_000,
+    "validate_every": 50_000,
     "average": "all",
     "samples": 100,
     "burn_in": 100,
@@ -115,7 +115,7 @@ class SampleRank(JumpSteps, Learner):
     )
     initial: Literal["given", "zero"] = option("given", "begin with the given weights, or with 0")
     evaluate_every: int | None = option(None, "sentences between checkpoints; by default an epoch", minimum=1)
-    judge_every: int | None = option(
+    validate_every: int | None = option(
         None, "samples of a chain between checkpoints, at least, in place of evaluate-every", minimum=1
     )
 
@@ -249,9 +249,9 @@ class _Course:
         """How many batches of each chain will be done at the next checkpoint, or at the end of the epoch."""
         waves, options = max(map(len, plan)), self._options
         wanted = options.evaluate_every
-        if options.judge_every is not None:
+        if options.validate_every is not None:
             steps = options.samples * (options.neighbours != "jump") + options.visits * (options.neighbours != "local")
-            left = (self._judged(now) + 1) * options.judge_every * self.chains - int(now.collected[0])
+            left = (self._judged(now) + 1) * options.validate_every * self.chains - int(now.collected[0])
             wanted = -(-left // steps)
         if wanted is None:
             return waves
@@ -264,12 +264,12 @@ class _Course:
 
     def due(self, before: _Standing, now: _Standing) -> bool:
         """Whether there is a checkpoint."""
-        return self._options.judge_every is None or self._judged(now) > self._judged(before)
+        return self._options.validate_every is None or self._judged(now) > self._judged(before)
 
     def _judged(self, standing: _Standing) -> int:
         """How many times a chain has got as many samples as are between checkpoints."""
-        assert self._options.judge_every is not None
-        return int(standing.collected[0]) // (self._options.judge_every * self.chains)
+        assert self._options.validate_every is not None
+        return int(standing.collected[0]) // (self._options.validate_every * self.chains)
 
 
 def _report(parts: Sequence[Ranked]) -> dict[str, float]:
