@@ -165,7 +165,7 @@ def test_a_model_that_was_copied_into_memory_may_be_written_into(served, folder,
         (
             ["--host", "0.0.0.0"],
             2,
-            "others can reach 0.0.0.0: give --api-key KEY, or say --no-key if everybody may ask",
+            "others can reach 0.0.0.0: give --api-key KEY, or --no-key to serve everybody",
         ),
         (["--host", "192.0.2.1", "--no-key"], 1, "cannot listen at 192.0.2.1, port 8017: "),
         (["--api-key", "k", "--no-key"], 2, "found --api-key and --no-key; expected one of them"),

@@ -29,7 +29,6 @@ from dragoman.cli.shell.loading import (
     with_id,
 )
 from dragoman.cli.shell.machine import Machine
-from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output
 from dragoman.core.nbest import NBest
@@ -39,6 +38,7 @@ from dragoman.core.weights import Weights
 from dragoman.evaluation.statistics.significance import bootstrap_scores, confidence_interval
 from dragoman.formats.nbest.format import NBestFormat
 from dragoman.formats.nbest.order import IdsInTurn, read_texts
+from dragoman.front.candidates import first_hypotheses
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import read_references, reference_files
 from dragoman.tuning import TUNERS
@@ -304,13 +304,6 @@ class _Asked:
                 raise UsageError(f"--feature is '{text}'; expected NAME=FILE")
             found[label] = file
         return found
-
-
-def first_hypotheses(lists: NBest) -> dict[int, str]:
-    """Return the first hypothesis of each sentence that has one."""
-    filled = np.flatnonzero(np.diff(lists.sentences))
-    texts = Corpus(lists.vocab, lists.hypotheses.take(lists.sentences[:-1][filled])).lines()
-    return dict(zip(filled.tolist(), texts, strict=True))
 
 
 def _fitting(path: Path, lists: NBest) -> Weights:

@@ -55,12 +55,12 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 
 
 def may_have_more_values(body: bytes, most: int) -> bool:
-    """Whether a body may have more than `most` values, by a look that takes no time."""
+    """Return whether a body may have more than `most` values, by a fast upper bound."""
     return sum(map(body.count, _MARKS)) > most
 
 
 def has_more_values(body: bytes, most: int) -> bool:
-    """Whether a body of JSON, which need not be valid, has more than `most` values.
+    """Return whether a JSON body, which need not be valid, has more than `most` values.
 
     >>> has_more_values(b'{"a": [1, 2, ",,,"]}', 3), has_more_values(b'{"a": [1, 2, ",,,"]}', 2)
     (False, True)
@@ -76,7 +76,7 @@ def has_more_values(body: bytes, most: int) -> bool:
 
 
 def _behind_string(body: bytes, quote: int) -> int:
-    """The place behind a string, or -1 if it has no end."""
+    """Return the position after a string, or -1 if it is not closed."""
     end = body.find(b'"', quote + 1)
     while end >= 0:
         first = end
@@ -193,7 +193,7 @@ def pieces(value: Any, depth: int) -> Iterator[str]:
 
 
 def is_short(value: Any, most: int) -> bool:
-    """Whether a value has at most `most` parts, nested ones and characters of texts included.
+    """Return whether a value has at most `most` parts, nested ones and characters of texts included.
 
     >>> is_short({"a": [1, 2]}, 4), is_short({"a": [1, 2]}, 3), is_short(["word"], 4)
     (True, False, False)

@@ -88,7 +88,7 @@ def routes(service: Service, access: Access) -> APIRouter:
 
     @router.get("/languages")
     async def languages() -> list[dict[str, Any]]:
-        """List the languages that models translate from, each with those that they translate to."""
+        """List source languages, each with its target languages."""
         targets: dict[str, list[str]] = {}
         for model in service.shelf:
             source, target = model.languages
@@ -101,7 +101,7 @@ def routes(service: Service, access: Access) -> APIRouter:
 
     @router.post("/detect", openapi_extra=_body(LibreRequest))
     async def detect(request: Request) -> list[dict[str, Any]]:
-        """Say which languages a text may be in: those that models translate from; nothing looks at the text."""
+        """List the source languages of all models; the text itself is not analysed."""
         await _read(request, access, most)
         codes = _sources(service)
         return [{"confidence": round(100 / len(codes)), "language": code} for code in codes]

@@ -1,4 +1,4 @@
-"""Runs and experiments in a folder: listed, described, and followed while they go on."""
+"""Tuning runs and experiments of a folder: lists, descriptions, and streams of events."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class ConfinedFolder:
             return []
 
     def has(self, path: PurePosixPath) -> bool:
-        """Whether there is a file of any kind, or a folder."""
+        """Return whether a file of any kind, or a folder, exists."""
         return self._mode(path) != 0
 
     def has_file(self, path: PurePosixPath) -> bool:
-        """Whether there is a regular file."""
+        """Return whether a regular file exists."""
         return stat.S_ISREG(self._mode(path))
 
     def read(self, path: PurePosixPath, most: int, *, head: bool = False) -> bytes:
@@ -336,7 +336,7 @@ def routes(runs: Runs, is_closing: Callable[[], bool]) -> APIRouter:
         responses={200: {"content": {"text/event-stream": {}}}},
     )
     async def events(name: Name, last_event_id: Annotated[str | None, Header()] = None) -> Response:
-        """Follow a run: an event for each iteration, past ones first; `end` when it has stopped."""
+        """Stream the events of a run: one for each iteration, past ones first; `end` when it has stopped."""
         await asyncio.to_thread(runs.events, name)
         if len(followers) >= _MOST_FOLLOWERS:
             raise busy(f"{_MOST_FOLLOWERS} clients follow runs already")

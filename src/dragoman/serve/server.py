@@ -1,4 +1,4 @@
-"""The server: it loads models, listens at an address, and answers requests until it is stopped."""
+"""The server: loads models, listens on an address, and answers requests until it is stopped."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _LAST_SECONDS = 5
 
 @dataclass(frozen=True)
 class Address:
-    """An address to listen at, and the clients that may ask there."""
+    """An address to listen on, and its access control."""
 
     host: str
     port: int
@@ -65,12 +65,12 @@ class Address:
             raise UsageError("the key is empty; expected some characters, or --no-key")
         local = _is_loopback(host)
         if not local and not key and not no_key:
-            raise UsageError(f"others can reach {host}: give --api-key KEY, or say --no-key if everybody may ask")
+            raise UsageError(f"other machines can reach {host}: give --api-key KEY, or --no-key to serve everybody")
         own = {host.lower(), f"[{host}]", "localhost", "127.0.0.1", "[::1]", *(name.lower() for name in names)}
         return cls(host, port, Access(key, frozenset(own) if local or names else None))
 
     def bound(self) -> socket.socket:
-        """Listen, or say why that cannot be."""
+        """Listen on the address, or raise an error with the reason."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         # asyncio turns Nagle's algorithm off only where the protocol is named. By that algorithm the body of an answer
         # waits, up to 40 ms, until the client has acknowledged the head.
@@ -82,13 +82,13 @@ class Address:
         except OSError as error:
             listener.close()
             raise DataError(
-                f"cannot listen at {self.host}, port {self.port}: {error.strerror}", expected="another --host or --port"
+                f"cannot listen on {self.host}, port {self.port}: {error.strerror}", expected="another --host or --port"
             ) from None
         return listener
 
 
 def _is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a host.
+    """Return whether only this machine can reach a host.
 
     >>> _is_loopback("127.0.0.1"), _is_loopback("localhost"), _is_loopback("0.0.0.0")
     (True, True, False)
@@ -168,7 +168,7 @@ def serve_until_stopped(
 
 
 def _answer_promptly() -> None:
-    """See that the thread that answers gets its turn beside those that work.
+    """Let the thread that answers run promptly beside the threads that work.
 
     Kernels give up the interpreter for microseconds, and a thread that waits for it asks only after it has not been
     given up for a whole interval: beside many short kernels it would wait until all are done. And objects that stay for

@@ -44,7 +44,7 @@ Gauge = tuple[str, str, float]
 
 
 class Service:
-    """All that requests use; of HTTP it knows statuses only."""
+    """Everything that requests use; of HTTP it knows only statuses."""
 
     def __init__(
         self, shelf: Shelf, limits: Limits = Limits(), *, runs: Path | None = None, threads: int | None = None
@@ -68,7 +68,7 @@ class Service:
         self.slow.close()
 
     async def cut(self, texts: Sequence[str], work: Callable[[Callable[[], None]], T]) -> T:
-        """Have texts cut into pieces: long ones in the turn of a search, and within the time of slow work.
+        """Split texts into pieces: long ones in the turn of a search, and within the time limit of slow work.
 
         `work` gets a function to call now and then, which raises when time is over or nobody waits any more.
         """
@@ -127,7 +127,7 @@ def check_metric(text: str) -> None:
 
 
 def metric_names() -> list[str]:
-    """The metrics that requests can name, but for sums of others."""
+    """Return the metrics that requests can name, except weighted sums."""
     return [name for name in METRICS.names() if name != Combined.name and not _reads_file(METRICS.get(name))]
 
 

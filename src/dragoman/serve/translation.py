@@ -52,7 +52,7 @@ class Source(NamedTuple):
 
 
 def prepared_lines(system: System, sources: Sequence[Source], *, prepared: bool) -> list[str]:
-    """Write sentences in the model's words, with their trees if it looks at them."""
+    """Prepare sentences for the model, with their trees if it has tree features."""
     lines = system.model.preparation(prepared=prepared).source([source.line for source in sources])
     trees = _trees(system, sources)
     return list(lines if trees is None else with_trees(lines, trees))
@@ -93,7 +93,7 @@ def routes(service: Service) -> APIRouter:
 
     @router.post("/translate", response_model=schemas.TranslateAnswer)
     async def translate(asked: schemas.TranslateRequest) -> Response:
-        """Translate texts: lines are split into sentences, which are searched together with those of other requests."""
+        """Translate texts. Lines are split into sentences, decoded in batches with those of other requests."""
         model = service.shelf.get(asked.model)
         texts = _texts(asked)
         by_lines = not asked.split or asked.prepared or asked.trees is not None
@@ -114,7 +114,7 @@ def routes(service: Service) -> APIRouter:
 
     @router.post("/nbest", response_model=schemas.NBestAnswer)
     async def nbest(asked: schemas.NBestRequest) -> Response:
-        """Return the best hypotheses of one sentence, with their features, in the model's words."""
+        """Return the n-best list of one sentence with features; texts are tokenised."""
         model = service.shelf.get(asked.model)
         service.check_size("size", asked.size, service.limits.nbest)
         source = Source(service.check_one(asked.text), asked.tree)
@@ -181,7 +181,7 @@ async def translated_together(
 async def _decided(
     service: Service, model: NamedModel, asked: schemas.TranslateRequest, sources: Sequence[Source]
 ) -> list[str]:
-    """Have a decision rule choose, as slow work: its evidence takes long to make."""
+    """Let a decision rule choose, as slow work because its evidence is slow to make."""
     if asked.nbest or asked.details:
         raise UsageError("a decision chooses strings, not derivations: it goes without details and nbest")
     options = {**(asked.options or {}), **({} if asked.scale is None else {"scale": asked.scale})}
