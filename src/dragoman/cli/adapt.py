@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.model import named, print_model, print_shares, two_files
+from dragoman.cli.model import parse_named, parse_two_files, print_interpolation_weights, print_model
 from dragoman.cli.shell.flags import Flags, Force, command, refuse_existing
 from dragoman.cli.shell.machine import Machine
 from dragoman.core.locks import output_locked
@@ -71,7 +71,8 @@ def register(app: typer.Typer) -> None:
             refuse_existing(folder, force)
         check_systems(mixture, "--mixture")
         files = {
-            name: two_files(value, "--corpus") for name, value in named(corpus, "--corpus", "SOURCE,TARGET").items()
+            name: parse_two_files(value, "--corpus")
+            for name, value in parse_named(corpus, "--corpus", "SOURCE,TARGET").items()
         }
         files = domain_first(files, domain)
         runtime = machine.runtime()
@@ -87,4 +88,4 @@ def register(app: typer.Typer) -> None:
                     model.save(folder)
                 print_model(model, title=str(folder))
                 if "mixture" in model.history:
-                    print_shares(model, title=f"{folder}: shares of the corpora")
+                    print_interpolation_weights(model, title=f"{folder}: shares of the corpora")

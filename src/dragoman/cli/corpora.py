@@ -1,4 +1,4 @@
-"""`dragoman corpora`: build parallel corpora from packages that registries offer."""
+"""`dragoman corpora`: build parallel corpora from public packages."""
 
 from __future__ import annotations
 

@@ -80,7 +80,9 @@ def register(app: typer.Typer) -> None:
         parses = trees_for(translator.model, trees, runtime=runtime)
         preparation = translator.model.preparation(prepared=prepared)
         text = preparation.source(read_lines(source), runtime=runtime)
-        lines = _chosen(text if parses is None else with_trees(text, parses), limit_words, sentences, source, runtime)
+        lines = _select_sentences(
+            text if parses is None else with_trees(text, parses), limit_words, sentences, source, runtime
+        )
         setting = {
             "model": str(model),
             "source": str(source),
@@ -126,7 +128,7 @@ def _print(found: Sequence[SentenceDiagnostics], summary: Summary) -> None:
         console.print()
 
 
-def _chosen(
+def _select_sentences(
     lines: Iterable[str], limit_words: int, most: int | None, source: Path, runtime: Runtime
 ) -> list[tuple[int, str]]:
     """Select the sentences to diagnose, with their line numbers."""

@@ -1,4 +1,4 @@
-"""`dragoman mbr`: minimum Bayes risk decoding of candidate lists of any system."""
+"""`dragoman mbr`: choose among candidate translations of any system by minimum Bayes risk."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from dragoman.cli.shell.loading import (
     Order,
     Source,
     chosen_format,
+    output_order,
     read_numbers,
-    wanted_order,
     with_id,
 )
 from dragoman.cli.shell.machine import ClusterMachine
@@ -128,7 +128,7 @@ def register(app: typer.Typer) -> None:
             raise UsageError("--utility-matrix-in leaves nothing to do for a --cluster; give one of them")
         if weights is not None and (weights_from is not None or scale != 1.0):
             raise UsageError("--weights replaces --weights-from and --scale; give one or the other")
-        wanted, seen = wanted_order(order, source), IdsInTurn()
+        wanted, seen = output_order(order, source), IdsInTurn()
         rule = Mbr(metric=metric, scale=scale, weights_from=weights_from)
         # Files of weights and utilities cover all sentences, which are then one block.
         whole = weights is not None or utility_matrix is not None or utility_matrix_in is not None
@@ -165,7 +165,7 @@ def register(app: typer.Typer) -> None:
                     runtime=runtime if whole else runtime.quiet(),
                 )
                 gained = itertools.chain.from_iterable(map(by_metric, groups))
-            report = _write(out, gained, _Arranged(candidates, wanted, ids, runtime=runtime))
+            report = _write(out, gained, _OutputLines(candidates, wanted, ids, runtime=runtime))
         if wanted is None and not ids:
             seen.warn(candidates, runtime=runtime)
         if utility_matrix is not None:
@@ -269,7 +269,7 @@ def _weighted(blocks: Iterator[NBest], weights: Path, owner: Path) -> Iterator[N
     yield replace(lists, logprobs=_log_weights(weights, lists, owner))
 
 
-class _Arranged:
+class _OutputLines:
     """Lines of the output: as they are decided, or at the end if another order is asked for."""
 
     def __init__(self, path: Path, wanted: Wanted | None, show_ids: bool, *, runtime: Runtime):
@@ -307,7 +307,7 @@ def _text(lines: Iterable[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def _write(out: Path, decided: Iterable[Decided], arranged: _Arranged) -> _Report:
+def _write(out: Path, decided: Iterable[Decided], arranged: _OutputLines) -> _Report:
     """Write choices as they are made; a file appears only when it is complete."""
     report = _Report()
     with open_output(out) as stream:

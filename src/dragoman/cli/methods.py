@@ -1,4 +1,4 @@
-"""`dragoman methods`: list and explain tuning methods, metrics, decision rules and all else that has a name."""
+"""`dragoman methods`: list and explain tuning methods, metrics, decision rules and other components."""
 
 from __future__ import annotations
 

@@ -243,13 +243,13 @@ def _add_mix(group: typer.Typer) -> None:
         """
         refuse_existing(out, force)
         runtime = machine.runtime()
-        models = {name: Model.load(path) for name, path in named(table, "--table", "MODEL").items()}
+        models = {name: Model.load(path) for name, path in parse_named(table, "--table", "MODEL").items()}
         if (source is None) != (reference is None):
             raise UsageError("--source and --reference go together")
         tuning = None
         if source is not None and reference is not None:
             text = next(iter(models.values())).preparation(prepared=prepared)
-            beside = None if align_with is None else Bitext.read(*two_files(align_with, "--align-with"))
+            beside = None if align_with is None else Bitext.read(*parse_two_files(align_with, "--align-with"))
             tuning = TuningText(tuning_bitext(source, reference, text, runtime=runtime), alignment, beside)
         mixed = mix_models(
             models,
@@ -261,7 +261,7 @@ def _add_mix(group: typer.Typer) -> None:
         )
         with runtime.stage(f"writing {out}"):
             mixed.save(out)
-        print_shares(mixed, title=f"{out}: {len(next(iter(mixed.tables.values()))):,} phrase pairs")
+        print_interpolation_weights(mixed, title=f"{out}: {len(next(iter(mixed.tables.values()))):,} phrase pairs")
 
 
 def _feature(features: Registry[Chosen], text: str) -> Feature:
@@ -361,7 +361,7 @@ def _spelt(model: Model, side: NDArray[np.int32]) -> str:
     return " ".join(word if symbol >= 0 else f"[X{-symbol}]" for word, symbol in zip(words, side, strict=True))
 
 
-def named(texts: Sequence[str], flag: str, what: str) -> dict[str, str]:
+def parse_named(texts: Sequence[str], flag: str, what: str) -> dict[str, str]:
     """Parse NAME=VALUE texts; refuse names and values that are given twice."""
     found: dict[str, str] = {}
     for text in texts:
@@ -377,7 +377,7 @@ def named(texts: Sequence[str], flag: str, what: str) -> dict[str, str]:
     return found
 
 
-def two_files(text: str, flag: str) -> tuple[Path, Path]:
+def parse_two_files(text: str, flag: str) -> tuple[Path, Path]:
     """Parse SOURCE,TARGET."""
     source, comma, target = text.partition(",")
     if not (source and comma and target) or "," in target:
@@ -385,7 +385,7 @@ def two_files(text: str, flag: str) -> tuple[Path, Path]:
     return Path(source), Path(target)
 
 
-def print_shares(model: Model, title: str) -> None:
+def print_interpolation_weights(model: Model, title: str) -> None:
     """Print the interpolation weights of a mixture, a row for each score."""
     about = model.history["mixture"]
     tables, shares = about["tables"], about["shares"]

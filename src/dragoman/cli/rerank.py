@@ -24,8 +24,8 @@ from dragoman.cli.shell.loading import (
     Order,
     Source,
     chosen_format,
+    output_order,
     read_numbers,
-    wanted_order,
     with_id,
 )
 from dragoman.cli.shell.machine import Machine
@@ -120,9 +120,9 @@ def register(app: typer.Typer) -> None:
         if not isinstance(tuner, Tuner):
             raise UsageError(f"{method} samples derivations of a model; lists need one of {', '.join(_methods())}")
         parse_metric(metric)  # refuses what it cannot read before anything else is read
-        by_id, wanted = _references_by_id(reference), wanted_order(order, source)
+        by_id, wanted = _references_by_id(reference), output_order(order, source)
         references = read_references(reference, runtime=runtime) if by_id is None else []
-        asked = _Asked(candidates, format_name, format_option, feature, missing)
+        asked = _ListRequest(candidates, format_name, format_option, feature, missing)
         # Sentences without hypotheses are skipped below, whether or not the file marks them as failed.
         failed = "refuse" if failed == "refuse" else None
         count = len(references[0]) if by_id is None and wanted is None else None
@@ -182,9 +182,9 @@ def register(app: typer.Typer) -> None:
         file. Use the same --missing as for tuning.
         """
         runtime = Machine().runtime()
-        wanted = wanted_order(order, source)
+        wanted = output_order(order, source)
         marks = [name for name in Weights.read(weights) if name.endswith(MARK)]
-        asked = _Asked(candidates, format_name, format_option, feature, missing)
+        asked = _ListRequest(candidates, format_name, format_option, feature, missing)
         lists, form, own = asked.read(failed=failed, marks=marks, runtime=runtime)
         chosen = _fitting(weights, lists)
         idle = [name for name in lists.features.names if name not in chosen]
@@ -259,7 +259,7 @@ def _choice_table(title: str, problem: Problem, weights: NDArray[np.float64], se
     return terminal.table(title, ["choice", "score", "from", "to"], rows)
 
 
-class _Read(NamedTuple):
+class _ListsAndFormat(NamedTuple):
     """N-best lists with their features, their format, and the names of features that the format must hold."""
 
     lists: NBest
@@ -268,7 +268,7 @@ class _Read(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _ListRequest:
     """Request for n-best lists: a file, its format, features from other files, and a rule for missing numbers."""
 
     path: Path
@@ -284,7 +284,7 @@ class _Asked:
         sentences: int | None = None,
         marks: Sequence[str] = (),
         runtime: Runtime,
-    ) -> _Read:
+    ) -> _ListsAndFormat:
         """Read the lists with all features."""
         form = chosen_format(self.path, self.format, self.options, failed)
         missing = missing_from(self.missing)
@@ -294,7 +294,7 @@ class _Asked:
             featured = with_features(lists, extra, missing=missing, marks=marks, runtime=runtime)
         except DataError as error:
             raise DataError(str(error), path=self.path) from None
-        return _Read(featured, form, [*lists.features.names, *extra])
+        return _ListsAndFormat(featured, form, [*lists.features.names, *extra])
 
     def _files(self) -> dict[str, str]:
         found = {}

@@ -22,7 +22,7 @@ from dragoman.cli.shell.flags import (
     WeightsFile,
     command,
 )
-from dragoman.cli.shell.loading import lines_in, load_translator, read_source
+from dragoman.cli.shell.loading import count_lines, load_translator, read_source
 from dragoman.cli.shell.machine import ModelMachine
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
@@ -97,7 +97,7 @@ def register(app: typer.Typer) -> None:
         with (
             machine.open_for(model, runtime=runtime) as opened,
             open_output(out) as stream,
-            runtime.counted("sampling", lines_in(source)) as more,
+            runtime.counted("sampling", count_lines(source)) as more,
         ):
             text = Stream(translator, model, prepared=prepared, runtime=opened.quiet())
             for result in text.results(lines, Outputs(samples=draw), trees=parses, documents=labels):

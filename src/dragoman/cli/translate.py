@@ -24,7 +24,7 @@ from dragoman.cli.shell.flags import (
     WeightsFile,
     command,
 )
-from dragoman.cli.shell.loading import beside_output, lines_in, load_translator, read_source
+from dragoman.cli.shell.loading import count_lines, load_translator, quiet_beside_output, read_source
 from dragoman.cli.shell.machine import ModelMachine
 from dragoman.cli.shell.side_outputs import SideOutputs
 from dragoman.core.errors import UsageError
@@ -153,14 +153,14 @@ def register(app: typer.Typer) -> None:
         lines, labels = read_source(source, documents)
         outputs = sides.outputs
         if rule is not None:
-            outputs = _deciding(rule, sampling_option, seed)
+            outputs = _decision_outputs(rule, sampling_option, seed)
         elif anneal:
             outputs = replace(outputs, annealing=options_from(Annealing, annealing_option or []), seed=seed)
-        form = _restoring(translator.model, prepared=prepared, detokenise=detokenise, words=words)
+        form = _restoration(translator.model, prepared=prepared, detokenise=detokenise, words=words)
         targets = None if force is None else read_lines(force)
         with (
             machine.open_for(model, runtime=runtime) as opened,
-            beside_output(runtime=runtime).counted("translating", lines_in(source)) as more,
+            quiet_beside_output(runtime=runtime).counted("translating", count_lines(source)) as more,
         ):
             stream = Stream(translator, model, prepared=prepared, restoration=form, runtime=opened.quiet())
             results = stream.results(lines, outputs, trees=parses, documents=labels, targets=targets)
@@ -186,7 +186,7 @@ def _refuse_for_annealing(anneal: bool, for_annealing: bool, for_searches: bool)
         raise UsageError("--annealing-option goes with --anneal")
 
 
-def _restoring(model: Model, *, prepared: bool, detokenise: bool, words: bool) -> TextPreparation:
+def _restoration(model: Model, *, prepared: bool, detokenise: bool, words: bool) -> TextPreparation:
     """Return the preparation that restores translations: to raw text, unless the input was prepared."""
     if words and detokenise:
         raise UsageError("--words keeps tokens, but --detokenise joins them; give one of them")
@@ -194,7 +194,7 @@ def _restoring(model: Model, *, prepared: bool, detokenise: bool, words: bool) -
     return replace(form, target_language=model.settings.target_language, tokenise=True) if detokenise else form
 
 
-def _deciding(rule: Decision, sampling: Sequence[str] | None, seed: int) -> Outputs:
+def _decision_outputs(rule: Decision, sampling: Sequence[str] | None, seed: int) -> Outputs:
     """Ask for the strings that a decision rule chooses."""
     if rule.evidence != "samples":
         return Outputs(decision=rule)
@@ -234,7 +234,9 @@ def _write(
         opened = sides.open(stack, runtime=runtime)
         for result in results:
             # In one call, so that an interrupted run leaves whole lines.
-            sys.stdout.write("".join(f"{line}\n" for line in [result.text, *(_drawn(result) if show else ())]))
+            sys.stdout.write(
+                "".join(f"{line}\n" for line in [result.text, *(_draw_derivation(result) if show else ())])
+            )
             sys.stdout.flush()
             more(1)
             for side in opened:
@@ -243,7 +245,7 @@ def _write(
     return count
 
 
-def _drawn(result: SentenceResult) -> list[str]:
+def _draw_derivation(result: SentenceResult) -> list[str]:
     """Draw the derivation of a sentence in text."""
     from dragoman.evaluation.figures.derivations import text_translation
 

@@ -211,7 +211,7 @@ def register(app: typer.Typer) -> None:
             raise DataError("has no sentences", path=source, expected="at least one sentence")
         by_samples = chosen.evidence == "samples"
         draw = sample_drawer(translator, sampling_option, seed, runtime=runtime) if by_samples else None
-        parts = _gathered(chosen, translator, text.lines, grid_density(rules), draw, runtime)
+        parts = _gather_evidence(chosen, translator, text.lines, grid_density(rules), draw, runtime)
         scorer = measure.scorer(text.references)
         points = search_grid(rules, parts, scorer, runtime=runtime)
         best = best_point(points, measure)
@@ -267,7 +267,7 @@ def _range(text: str) -> tuple[str, tuple[float, float]]:
     return name, (low, high)
 
 
-def _gathered(
+def _gather_evidence(
     decision: Decision,
     translator: Translator,
     lines: Sequence[str],

@@ -22,7 +22,7 @@ from dragoman.decision.rule import Decisions
 from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
 from dragoman.formats.nbest.json_rows import Failed
 from dragoman.formats.nbest.order import IdsInTurn, Wanted, read_ids, read_texts
-from dragoman.front.texts import File, Text, file_of, lines_of, opened_runtime, runtime_of
+from dragoman.front.texts import File, Text, file_of, lines_of, open_runtime, runtime_of
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.problems.evidence import DecodedLists
@@ -91,7 +91,7 @@ def mbr(
         hypotheses = posterior.top(rule.hypotheses)
         gains = called_gains(metric, hypotheses, posterior)
         return Decisions.of_best(hypotheses.vocab, hypotheses.strings, gains, hypotheses.sentences).lines()
-    with opened_runtime(cluster, threads) as runtime:
+    with open_runtime(cluster, threads) as runtime:
         return rule.choose_from(posterior.top(rule.hypotheses), posterior, runtime=runtime).lines()
 
 

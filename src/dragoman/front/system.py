@@ -25,7 +25,7 @@ from dragoman.core.workspace import Workspace, free_memory, memory_size
 from dragoman.decision.settings import Decision
 from dragoman.formats.penn_trees import TreeFile
 from dragoman.front.run import TuningRun
-from dragoman.front.texts import File, Sentences, Text, TextFiles, file_of, files_of, opened_runtime, sentences_of
+from dragoman.front.texts import File, Sentences, Text, TextFiles, file_of, files_of, open_runtime, sentences_of
 from dragoman.model.bundle import Model, model_digest
 from dragoman.model.source_trees import trees_for
 from dragoman.sampling.draw import Draw
@@ -171,7 +171,7 @@ class System:
             raise UsageError("evidence and options need a decision")
         outputs = Outputs()
         if decision is not None:
-            outputs = _deciding(_decision_of(decision, evidence, options), samples, seed)
+            outputs = _decision_outputs(_decision_of(decision, evidence, options), samples, seed)
         with self._runtime(cluster) as runtime:
             stream = Stream(self.translator, self.folder, prepared=prepared, runtime=runtime)
             found = [one.text for one in stream.results(sentences_of(text), outputs, trees=self._trees(trees))]
@@ -180,10 +180,10 @@ class System:
     def _runtime(self, cluster: str | None) -> AbstractContextManager[Runtime]:
         """Open a runtime: threads of this process, or a cluster that has the model."""
         if cluster is None:
-            return opened_runtime(None, self.threads)
+            return open_runtime(None, self.threads)
         if self.folder is None:
             raise UsageError("a cluster loads the model from its folder; call save first")
-        return opened_runtime(cluster, self.threads, needs=[Needed.of(self.folder, model_digest)])
+        return open_runtime(cluster, self.threads, needs=[Needed.of(self.folder, model_digest)])
 
     @overload
     def explain(self, line: str, *, tree: str | None = None, prepared: bool = False) -> Translation: ...  # type: ignore[overload-overlap]
@@ -398,7 +398,7 @@ def train(
     chosen = ALIGNERS.get(aligner).from_dict(aligner_options or {})
     limit = free_memory() // 2 if memory is None else memory_size(memory)
     with (
-        opened_runtime(cluster, threads, progress) as opened,
+        open_runtime(cluster, threads, progress) as opened,
         TextFiles() as files,
         Workspace(limit, temporary) as workspace,
         Checkpoint(out) as checkpoint,
@@ -430,7 +430,7 @@ def _decision_of(decision: str | Decision, evidence: str | None, options: Mappin
     return Decision.of(decision, [f"{name}={value}" for name, value in options.items()], evidence)  # type: ignore[arg-type]
 
 
-def _deciding(decision: Decision, samples: int, seed: int) -> Outputs:
+def _decision_outputs(decision: Decision, samples: int, seed: int) -> Outputs:
     """Return the outputs for a decision rule, with `samples` samples per chain if these are its evidence."""
     if decision.evidence != "samples":
         return Outputs(decision=decision)

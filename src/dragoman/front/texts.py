@@ -129,7 +129,7 @@ def runtime_of(threads: int | None = None, progress: Progress | bool = False) ->
 
 
 @contextlib.contextmanager
-def opened_runtime(
+def open_runtime(
     cluster: str | None,
     threads: int | None = None,
     progress: Progress | bool = False,

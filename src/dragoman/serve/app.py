@@ -125,7 +125,7 @@ def _service_routes(service: Service) -> APIRouter:
         """List models with their features and weights, decision rules, metrics, formats of lists, and limits."""
         return Answer(
             schemas.ModelsAnswer(
-                models=[model.info for model in service.shelf],
+                models=[model.info for model in service.models],
                 decisions=[_described(RULES.get(name)) for name in RULES.names()],
                 metrics=metric_names(),
                 formats=NBEST_FORMATS.names(),
@@ -140,7 +140,7 @@ def _service_routes(service: Service) -> APIRouter:
             schemas.HealthAnswer(
                 status="ok",
                 version=version(),
-                models=service.shelf.names,
+                models=service.models.names,
                 waiting=service.batcher.waiting,
                 slow=service.slow.inside,
             )

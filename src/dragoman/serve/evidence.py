@@ -27,7 +27,7 @@ from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.serve import schemas
 from dragoman.serve.hypergraph_cache import SearchedGraph
-from dragoman.serve.json_bodies import Answer, Written, api_router
+from dragoman.serve.json_bodies import Answer, RawJson, api_router
 from dragoman.serve.limits import RequestError
 from dragoman.serve.service import Service
 from dragoman.serve.translation import ALONE, Source, derivation_json, hypotheses_json, prepared_lines
@@ -44,15 +44,15 @@ def routes(service: Service) -> APIRouter:
         return Source(service.check_one(asked.text), asked.tree)
 
     def system_of(asked: schemas.OfModel) -> System:
-        return service.shelf.get(asked.model).weighted(asked.weights)
+        return service.models.get(asked.model).weighted(asked.weights)
 
     @router.post("/hypergraph", response_model=schemas.HypergraphAnswer)
     async def hypergraph(asked: schemas.HypergraphRequest) -> Response:
         """Return the search hypergraph of a sentence, as `dragoman translate --hypergraphs` writes it."""
         most = service.limits.edges
         search = partial(_searched, system_of(asked), source_of(asked), prepared=asked.prepared, most_edges=most)
-        found = Written(await service.slow.run(lambda: format_hypergraph(search().graph)))
-        return Answer({"model": service.shelf.get(asked.model).name, "source": asked.text, "hypergraph": found})
+        found = RawJson(await service.slow.run(lambda: format_hypergraph(search().graph)))
+        return Answer({"model": service.models.get(asked.model).name, "source": asked.text, "hypergraph": found})
 
     @router.post("/reweight", response_model=schemas.ReweightAnswer)
     async def reweight(asked: schemas.ReweightRequest) -> Response:
@@ -60,7 +60,7 @@ def routes(service: Service) -> APIRouter:
 
         The hypergraph is that of a search under the model's own weights; it is kept for the next request.
         """
-        model = service.shelf.get(asked.model)
+        model = service.models.get(asked.model)
         service.check_size("size", asked.size, service.limits.nbest)
         source = source_of(asked)
         weights = model.weighted(asked.weights).weights
@@ -84,7 +84,7 @@ def routes(service: Service) -> APIRouter:
         """Sample derivations of a sentence from the model's distribution."""
         service.check_samples(asked.samples, chains=asked.chains, burn_in=asked.burn_in)
         found = await service.slow.run(partial(_drawn, system_of(asked), source_of(asked), asked))
-        return Answer({"model": service.shelf.get(asked.model).name, "source": asked.text, "derivations": found})
+        return Answer({"model": service.models.get(asked.model).name, "source": asked.text, "derivations": found})
 
     @router.post("/posterior", response_model=schemas.PosteriorAnswer)
     async def posterior_of(asked: schemas.PosteriorRequest) -> Response:
@@ -92,7 +92,7 @@ def routes(service: Service) -> APIRouter:
         service.check_size("size", asked.size, service.limits.nbest)
         service.check_samples(asked.samples)
         found = await service.slow.run(partial(_posterior, system_of(asked), source_of(asked), asked))
-        return Answer({"model": service.shelf.get(asked.model).name, "source": asked.text, **found})
+        return Answer({"model": service.models.get(asked.model).name, "source": asked.text, **found})
 
     return router
 

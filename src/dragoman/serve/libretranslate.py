@@ -19,7 +19,7 @@ from dragoman.serve.limits import Place, RequestError
 from dragoman.serve.models import NamedModel
 from dragoman.serve.segmentation import html_text
 from dragoman.serve.service import Service
-from dragoman.serve.translation import Source, split_texts, translated_together
+from dragoman.serve.translation import Source, split_texts, translate_in_batches
 
 #: Names of languages that clients show.
 _NAMES = {
@@ -90,7 +90,7 @@ def routes(service: Service, access: Access) -> APIRouter:
     async def languages() -> list[dict[str, Any]]:
         """List source languages, each with its target languages."""
         targets: dict[str, list[str]] = {}
-        for model in service.shelf:
+        for model in service.models:
             source, target = model.languages
             targets.setdefault(source or "auto", []).append(target or "auto")
             targets.setdefault(target or "auto", [])
@@ -122,23 +122,25 @@ async def _of_plain(service: Service, model: NamedModel, texts: Sequence[str]) -
     """Translate plain texts."""
     splits = await split_texts(service, texts, model)
     sources = [Source(line) for split in splits for line in split.sentences]
-    done = await translated_together(service, model, schemas.OfModel(), sources, features=False, nbest=0, distinct=True)
+    done = await translate_in_batches(
+        service, model, schemas.OfModel(), sources, features=False, nbest=0, distinct=True
+    )
     service.metrics.sentences(len(done))
     found = iter(done)
     return [split.joined([one.text for one in itertools.islice(found, len(split.sentences))]) for split in splits]
 
 
 def _sources(service: Service) -> list[str]:
-    return list(dict.fromkeys(model.languages[0] or "auto" for model in service.shelf))
+    return list(dict.fromkeys(model.languages[0] or "auto" for model in service.models))
 
 
 def _model_for(service: Service, source: str, target: str) -> NamedModel:
     """Find the first model between two languages."""
-    for model in service.shelf:
+    for model in service.models:
         ours = zip(model.languages, (source, target), strict=True)
         if all(wanted in ("auto", language) or language is None for language, wanted in ours):
             return model
-    known = ", ".join(f"{a or '?'}-{b or '?'}" for a, b in (model.languages for model in service.shelf))
+    known = ", ".join(f"{a or '?'}-{b or '?'}" for a, b in (model.languages for model in service.models))
     raise UsageError(f"no model translates from {source} to {target}; there are {known}")
 
 

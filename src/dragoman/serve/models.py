@@ -192,7 +192,7 @@ def _group(name: str) -> str:
     return name.partition(".")[0] if "." in name else "lm" if name.startswith("lm") else "penalties"
 
 
-class Shelf:
+class ModelRegistry:
     """All models of the service by name; models of normalisers, which translate letters, come last.
 
     Requests that name no model get the first.
@@ -209,7 +209,7 @@ class Shelf:
         weights: Sequence[str] = (),
         languages: Sequence[str] = (),
         copied: bool = False,
-    ) -> Shelf:
+    ) -> ModelRegistry:
         """Load models given as FOLDER or NAME=FOLDER, weights as NAME=FILE or MODEL:NAME=FILE, languages as NAME=fr-en.
 
         Weights without a model's name are for all models that have their features, at least one. Each system works in

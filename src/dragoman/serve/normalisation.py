@@ -79,7 +79,7 @@ def routes(service: Service) -> APIRouter:
 
 def _normaliser(service: Service, name: str | None) -> tuple[str, Normaliser]:
     """Find a normaliser by name, or the first."""
-    models = [service.shelf.get(name)] if name is not None else service.shelf
+    models = [service.models.get(name)] if name is not None else service.models
     for model in models:
         if model.normaliser is not None:
             return model.name, model.normaliser

@@ -21,7 +21,7 @@ from dragoman.core.weights import Weights
 from dragoman.evaluation.statistics.intervals import full_signature
 from dragoman.metrics.combined import parse_metric
 from dragoman.serve import schemas
-from dragoman.serve.json_bodies import Answer, api_router, written
+from dragoman.serve.json_bodies import Answer, api_router, to_json
 from dragoman.serve.limits import RequestError, busy
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -375,14 +375,14 @@ async def _followed(runs: Runs, is_closing: Callable[[], bool], name: str, first
         try:
             events = await asyncio.to_thread(runs.events, name)
         except RequestError as error:  # it was there when the answer began
-            yield f"event: end\ndata: {written({'stop': error.message})}\n\n"
+            yield f"event: end\ndata: {to_json({'stop': error.message})}\n\n"
             return
         for number, event in enumerate(events[first:], first):
-            yield f"id: {number}\nevent: iteration\ndata: {written(event)}\n\n"
+            yield f"id: {number}\nevent: iteration\ndata: {to_json(event)}\n\n"
         quiet = 0 if len(events) > first else quiet + 1
         first = max(first, len(events))
         if events and events[-1].get("stop"):
-            yield f"event: end\ndata: {written({'stop': events[-1]['stop']})}\n\n"
+            yield f"event: end\ndata: {to_json({'stop': events[-1]['stop']})}\n\n"
             return
         if quiet % _SIGN == 1:
             yield ": waiting\n\n"

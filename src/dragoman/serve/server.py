@@ -24,7 +24,7 @@ from dragoman.serve.app import make_app
 from dragoman.serve.connections import DeadlineLoop
 from dragoman.serve.guard import Access
 from dragoman.serve.limits import Limits
-from dragoman.serve.models import Shelf
+from dragoman.serve.models import ModelRegistry
 from dragoman.serve.service import Service
 
 #: Connections that wait to be accepted.
@@ -151,8 +151,8 @@ def serve_until_stopped(
         raise DataError("is not a folder", path=runs, expected="a folder with runs")
     listener = address.bound()
     with listener:
-        shelf = Shelf.of(models, weights=weights, languages=languages, copied=copied)
-        service = Service(shelf, limits, runs=runs, threads=runtime.threads)
+        registry = ModelRegistry.of(models, weights=weights, languages=languages, copied=copied)
+        service = Service(registry, limits, runs=runs, threads=runtime.threads)
         app = make_app(service, address.access, cors=cors)
         server = Server(app, service, log_requests=log_requests)
         # It can be stopped from its first word on; uvicorn raises the signal once more after all is answered.
@@ -161,7 +161,7 @@ def serve_until_stopped(
             _answer_promptly()
             host, port = listener.getsockname()[:2]
             shown = f"[{host}]" if ":" in host else host
-            runtime.note(f"{', '.join(shelf.names)} at http://{shown}:{port} (Ctrl-C ends it)")
+            runtime.note(f"{', '.join(registry.names)} at http://{shown}:{port} (Ctrl-C ends it)")
             server.run(sockets=[listener])
         finally:
             signal.signal(signal.SIGTERM, before)

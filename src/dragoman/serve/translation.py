@@ -20,7 +20,7 @@ from dragoman.front.system import System
 from dragoman.model.source_trees import features_of_trees, trees_for
 from dragoman.search.translation import Translation
 from dragoman.serve import schemas, segmentation
-from dragoman.serve.json_bodies import Answer, Written, api_router, written
+from dragoman.serve.json_bodies import Answer, RawJson, api_router, to_json
 from dragoman.serve.models import NamedModel
 from dragoman.serve.segmentation import Split
 from dragoman.serve.service import Service, check_rule
@@ -72,19 +72,19 @@ def _trees(system: System, sources: Sequence[Source]) -> TreeFile | None:
     return trees_for(system.model, given if len(given) == len(sources) else None, name="trees", runtime=ALONE)
 
 
-def derivation_json(translation: Translation) -> Written:
+def derivation_json(translation: Translation) -> RawJson:
     """Write a derivation as `dragoman translate --details` does."""
-    return Written(translation.json(0))
+    return RawJson(translation.json(0))
 
 
-def hypotheses_json(lists: NBest) -> list[Written]:
+def hypotheses_json(lists: NBest) -> list[RawJson]:
     """Write the hypotheses of each list at once: a great many objects would hold up the whole service."""
     texts, scores, bounds = lists.texts(), lists.scores.tolist(), lists.sentences.tolist()
 
     def row(h: int) -> dict[str, object]:
         return {"text": texts[h], "score": scores[h], "features": lists.features.row(h)}
 
-    return [Written(written(list(map(row, range(*bound))))) for bound in itertools.pairwise(bounds)]
+    return [RawJson(to_json(list(map(row, range(*bound))))) for bound in itertools.pairwise(bounds)]
 
 
 def routes(service: Service) -> APIRouter:
@@ -94,7 +94,7 @@ def routes(service: Service) -> APIRouter:
     @router.post("/translate", response_model=schemas.TranslateAnswer)
     async def translate(asked: schemas.TranslateRequest) -> Response:
         """Translate texts. Lines are split into sentences, decoded in batches with those of other requests."""
-        model = service.shelf.get(asked.model)
+        model = service.models.get(asked.model)
         texts = _texts(asked)
         by_lines = not asked.split or asked.prepared or asked.trees is not None
         splits = await split_texts(service, texts, None if by_lines else model)
@@ -105,7 +105,7 @@ def routes(service: Service) -> APIRouter:
             answers = _in_texts(texts, splits, done, [None] * len(done))
         else:
             _refuse_for_rules(asked)
-            found = await translated_together(
+            found = await translate_in_batches(
                 service, model, asked, sources, features=asked.details, nbest=asked.nbest, distinct=True
             )
             answers = _in_texts(texts, splits, [one.text for one in found], await _rows(service, sources, found, asked))
@@ -115,10 +115,10 @@ def routes(service: Service) -> APIRouter:
     @router.post("/nbest", response_model=schemas.NBestAnswer)
     async def nbest(asked: schemas.NBestRequest) -> Response:
         """Return the n-best list of one sentence with features; texts are tokenised."""
-        model = service.shelf.get(asked.model)
+        model = service.models.get(asked.model)
         service.check_size("size", asked.size, service.limits.nbest)
         source = Source(service.check_one(asked.text), asked.tree)
-        (found,) = await translated_together(
+        (found,) = await translate_in_batches(
             service, model, asked, [source], features=False, nbest=asked.size, distinct=asked.distinct
         )
         assert found.nbest is not None
@@ -136,7 +136,7 @@ async def warm_up(service: Service) -> None:
         if not features_of_trees(model.system.model):
             translated(model.system, [Source("A.")], prepared=False, features=False)
 
-    for model in service.shelf:
+    for model in service.models:
         with contextlib.suppress(DragomanError):  # clients that ask for the model are told
             await service.batcher.alone(partial(work, model))
 
@@ -155,7 +155,7 @@ async def split_texts(service: Service, texts: Sequence[str], model: NamedModel 
     return await service.cut(texts, work)
 
 
-async def translated_together(
+async def translate_in_batches(
     service: Service,
     model: NamedModel,
     asked: schemas.OfModel,

@@ -194,7 +194,7 @@ _COMMAND_LINE = re.compile(r"^`dragoman ([a-z-]+)`: (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Listed:
+class CommandEntry:
     """A command as the docstring of its module has it."""
 
     module: str
@@ -202,13 +202,13 @@ class Listed:
 
 
 @functools.cache
-def listed() -> dict[str, Listed]:
+def command_entries() -> dict[str, CommandEntry]:
     """Return all commands by name."""
     found = {}
     for file in Path(__file__).parent.parent.glob("*.py"):
         docstring = file.read_text(encoding="utf-8").split('"""')[1]
         for name, summary in _COMMAND_LINE.findall(docstring):
-            found[name] = Listed(f"dragoman.cli.{file.stem}", summary[0].upper() + summary[1:])
+            found[name] = CommandEntry(f"dragoman.cli.{file.stem}", summary[0].upper() + summary[1:])
     return dict(sorted(found.items()))
 
 
@@ -218,14 +218,14 @@ class Commands(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.callback()(lambda: None)  # without it, an application with one command would be that command
-        importlib.import_module(listed()[name].module).register(app)
+        importlib.import_module(command_entries()[name].module).register(app)
         return typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(listed())
+        return iter(command_entries())
 
     def __len__(self) -> int:
-        return len(listed())
+        return len(command_entries())
 
 
 class LazyGroup(HelpGroup):
@@ -241,14 +241,14 @@ class LazyGroup(HelpGroup):
 
     def summary(self, ctx: Context, name: str) -> str:
         """Return the line about a command, from its module's docstring."""
-        return listed()[name].summary
+        return command_entries()[name].summary
 
     def shell_complete(self, ctx: Context, incomplete: str) -> list[Any]:
         """Complete names and options, without loading a command."""
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
         item = _completion_item()
-        return [item(name, help=one.summary) for name, one in listed().items() if name.startswith(incomplete)]
+        return [item(name, help=one.summary) for name, one in command_entries().items() if name.startswith(incomplete)]
 
 
 def _completion_item() -> Any:

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
-from dragoman.cli.shell.commands import EXAMPLE, HEADING, HelpCommand, HelpGroup, listed
+from dragoman.cli.shell.commands import EXAMPLE, HEADING, HelpCommand, HelpGroup, command_entries
 from dragoman.core.errors import UsageError
 from dragoman.core.options import Options
 from dragoman.core.own_files import clear_leftovers_of, refuse_strangers
@@ -208,7 +208,7 @@ def command(
 
 def command_group(app: typer.Typer, name: str) -> typer.Typer:
     """Register a group of commands, and return it for `command`."""
-    group = typer.Typer(cls=HelpGroup, no_args_is_help=True, help=listed()[name].summary)
+    group = typer.Typer(cls=HelpGroup, no_args_is_help=True, help=command_entries()[name].summary)
     app.add_typer(group, name=name)
     return group
 

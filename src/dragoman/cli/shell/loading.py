@@ -68,12 +68,12 @@ def read_source(path: Path, documents: Path | None) -> tuple[Iterable[Sequence[s
     return [lines], read_documents(documents, len(lines))
 
 
-def beside_output(*, runtime: Runtime) -> Runtime:
+def quiet_beside_output(*, runtime: Runtime) -> Runtime:
     """Return the runtime without progress if a progress bar would be drawn between lines of output."""
     return replace(runtime, progress=SILENT) if sys.stdout.isatty() and sys.stderr.isatty() else runtime
 
 
-def lines_in(path: Path) -> int | None:
+def count_lines(path: Path) -> int | None:
     """Count the lines of a text; None if it cannot be read twice, or is too long."""
     try:
         if str(path) == "-":  # a redirected file can be opened once more, where the system lets us
@@ -137,7 +137,7 @@ def chosen_format(
     return options_from(kind, [*(options or []), *([] if failed is None else [f"failed={failed}"])])
 
 
-def wanted_order(order: Path | None, source: Path | None) -> Wanted | None:
+def output_order(order: Path | None, source: Path | None) -> Wanted | None:
     """Return the order of the output that the user asks for, if any."""
     if order is not None and source is not None:
         raise UsageError("--order and --source both give the order of lists; give one of them")
