@@ -21,10 +21,10 @@ from dragoman.serve.limits import RequestError, busy
 
 @contextlib.contextmanager
 def stopped_by(check: Callable[[], None]) -> Iterator[None]:
-    """Have the kernels that this thread calls ask a function whether to go on; what it raises ends them, and is raised.
+    """Let the kernels that this thread calls check whether to stop; an error that `check` raises ends them.
 
-    Kernels that other threads call for this one do not ask: whoever wants work to be stopped gives it one thread. Nor
-    do those ask that are done within a tenth of a second, nor anything that is not a kernel.
+    Kernels that run in other threads do not check, so work that may be stopped must use one thread. Kernels that take
+    less than a tenth of a second do not check either, nor does other code.
 
     >>> with stopped_by(lambda: None):
     ...     pass

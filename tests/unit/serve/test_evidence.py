@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dragoman as dm
+from dragoman.forest.kbest import nbest
 from dragoman.formats.hypergraph_jsonl import format_hypergraph
 
 LINE = "Un petit chat noir attend un ami dans la rue."
@@ -38,7 +39,7 @@ def test_under_other_weights_the_best_is_what_the_hypergraph_has(ask, folder, na
     graph = system.hypergraph(LINE).reweighted(system.with_weights(OTHER).weights)
     found = ask("reweight", text=LINE, model=name, weights=OTHER, size=5)
     own = ask("reweight", text=LINE, model=name, size=5)
-    wanted = dm.forest.nbest.nbest([graph], 5, distinct=True)
+    wanted = nbest([graph], 5, distinct=True)
     assert [row["text"] for row in found["nbest"]] == wanted.texts()
     assert np.allclose([row["score"] for row in found["nbest"]], wanted.scores)
     assert found["nbest"] != own["nbest"]

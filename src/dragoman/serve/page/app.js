@@ -105,7 +105,7 @@ async function start() {
     const found = await ask("models");
     notice.replaceChildren();
     models = found;
-    // Whoever serves a normaliser wants to normalise, unless the address says something else.
+    // A service with normalisers opens that view, unless the address says something else.
     if (!location.hash && found.models[0].normalises) state.go("normalise");
     else showView();
   } catch (error) {
