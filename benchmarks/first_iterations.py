@@ -3,7 +3,7 @@
     python benchmarks/first_iterations.py --data DATA --out FOLDER [--pairs fr-en de-en] [--turns 30 180] [--runs 10]
     python benchmarks/first_iterations.py --out FOLDER --demo DEMO --methods mert mira pro --turns 30
 
-`dragoman tune --method mert --largest-turn TURN` on Multi30k val, a run for each seed; 180 degrees is no limit. With
+`dragoman tune --method mert --max-angle TURN` on Multi30k val, a run for each seed; 180 degrees is no limit. With
 --demo, on the verses that the demo in that folder tunes on. A row for each text, method and turn: BLEU of the start, of
 the lowest iteration of each run after it, of the best, and of the test set (not of the demo's). What is done is kept.
 The models are those of benchmarks/tuning.py, if they are in FOLDER.
@@ -76,7 +76,7 @@ def main() -> None:
 def tuned(text: Text, method: str, turn: int, seed: int, arguments: argparse.Namespace) -> Run:
     out = arguments.out.resolve() / f"{method}-{text.name}-{turn}-{seed}"
     texts = ["--model", text.model, "--source", text.source, "--reference", text.reference, "--prepared"]
-    options = ["--method", method, "--largest-turn", turn, "--iterations", arguments.iterations]
+    options = ["--method", method, "--max-angle", turn, "--iterations", arguments.iterations]
     limits = ["--pop-limit", arguments.pop_limit, "--seed", seed, "--threads", arguments.threads]
     dragoman("tune", *texts, *options, *limits, "--out", out)
     return Run(out)

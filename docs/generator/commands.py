@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from dragoman.cli.shell.commands import EXAMPLE, HEADING, listed, ordered_panels
+from dragoman.cli.shell.commands import EXAMPLE, HEADING, command_entries, ordered_panels
 from generator.markdown import bounds, code, kind, prose, summary, table, value
 
 _EXAMPLES = f"{HEADING}Examples"
@@ -47,8 +47,8 @@ class Command:
 def commands() -> list[Command]:
     """All commands, in the order of their names."""
     app = typer.Typer()
-    for row in listed().values():
-        importlib.import_module(row.module).register(app)
+    for module in {row.module for row in command_entries().values()}:
+        importlib.import_module(module).register(app)
     return sorted(_commands(app, ""), key=lambda command: command.name)
 
 

@@ -12,11 +12,11 @@
     dm.normaliser(examples="examples.tsv", modern="words.txt", out="old-to-new").normalise("Vnd das liecht")
     dm.mix({"in": "model1", "out": "model2"}, source="dev.fr", reference="dev.en", out="mixed")
 
-Where a text of many lines is expected, it is a `Path`, a list of lines, or the name of a file that is there; where
-sentences are, a string is a sentence and a `Path` a file of them. `dm.example()` is a small model to try all this with.
+A text of many lines is given as a `Path`, a list of lines, or the name of an existing file. Where sentences are
+expected, a string is one sentence and a `Path` a file of sentences. `dm.example()` returns a small model to try things.
 
-These names are imported when they are first used; all of them are thin over the rooms below, which any program may
-enter: see the architecture page of the documentation.
+Names are imported when they are first used. They are thin layers over the packages below, which any program may use:
+see the architecture page of the documentation.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for; the version comes from the installed package."""
+    """Import a name on first use; the version comes from the installed package."""
     from importlib import import_module
 
     if name == "__version__":
@@ -79,5 +79,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """All that the front door offers."""
+    """Return all public names."""
     return sorted([*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"])

@@ -42,7 +42,7 @@ def test_two_kinds_of_models_and_no_reference(at):
     expect(page.get_by_text("0 of 2 lines differ")).to_be_visible()
     page.get_by_role("combobox", name="Weights").first.select_option("short")
     expect(page.locator(".compared h3")).to_have_text(["model, short", "model"] * 2)
-    page.get_by_role("combobox", name="The other").select_option("rules")
+    page.get_by_role("combobox", name="Second model").select_option("rules")
     expect(page.locator(".compared h3").nth(1)).to_have_text("rules")
     assert page.locator(".chips").count() == 0
     assert "model2=rules" in page.url

@@ -144,7 +144,7 @@ def test_normalisers_are_not_offered_for_translation(at):
     ("view", "route", "work", "shown"),
     [
         ("translate", "translate", "Translating with model model", ".output .sentence, .candidate, .phrase"),
-        ("weights", "reweight", "Weighting anew with model model", ".output, .candidate"),
+        ("weights", "reweight", "Rescoring with model model", ".output, .candidate"),
         ("decide", "posterior", "Deciding with model model, weights short", ".probable"),
         ("compare", "translate", "Translating with model model", ".compared"),
         ("compare", "score", "Scoring against the reference", ".compared"),

@@ -18,7 +18,7 @@ def lists(at, tmp_path):
     """A page with a file of lists in it."""
     (tmp_path / "some.nbest").write_text(LISTS, encoding="utf-8")
     page = at("lists")
-    expect(page.get_by_text("Anybody's n-best lists")).to_be_visible()
+    expect(page.get_by_text("N-best lists of any system")).to_be_visible()
     page.get_by_label("Choose a file").set_input_files(tmp_path / "some.nbest")
     expect(page.locator(".candidate-text").first).to_have_text("the house")
     return page
@@ -29,7 +29,7 @@ def test_candidates_are_reranked_by_sliders(lists):
     assert lists.get_by_label("lm, exactly").input_value() == "1"  # the weights behind the scores are found
     lists.get_by_label("tm, exactly").fill("0.1")
     expect(lists.locator(".candidate-text").first).to_have_text("a house")
-    expect(lists.get_by_text("moses: 2 lists; under these weights another candidate is best in 1.")).to_be_visible()
+    expect(lists.get_by_text("moses: 2 lists; these weights choose another best candidate in 1.")).to_be_visible()
     lists.get_by_role("button", name="Next").click()
     expect(lists.locator(".candidate-text")).to_have_text(["a cat", "the cat"])
 
@@ -84,9 +84,9 @@ def test_candidates_are_chosen_by_mbr(at):
     )
     expect(page.locator(".candidate-text").first).to_have_text("dogs")
     page.get_by_label("Metric").select_option("chrf")
-    page.get_by_label("Candidates weigh").select_option("all alike, as samples")
+    page.get_by_label("Weight candidates").select_option("equally (samples)")
     page.get_by_role("button", name="Choose by MBR").click()
-    expect(page.get_by_text("By MBR with chrf, another candidate than the first is chosen in 1 of 2")).to_be_visible()
+    expect(page.get_by_text("MBR with chrf chooses another candidate than the first in 1 of 2 lists")).to_be_visible()
     (wanted,) = dm.mbr([texts], metric="chrf")
     chosen = page.locator("li", has=page.get_by_role("img", name="chosen by MBR"))
     expect(chosen.locator(".candidate-text")).to_have_text([wanted])

@@ -19,14 +19,14 @@ def spelt(at):
 def test_what_changed_is_marked(spelt):
     assert spelt.locator(".spelt.changed").all_inner_texts() == ["Und", "in", "unter"]
     expect(spelt.get_by_text("3 of 4 words changed")).to_be_visible()
-    expect(spelt.get_by_text("Tags stay as they are.")).to_be_visible()
+    expect(spelt.get_by_text("Tags do not change.")).to_be_visible()
     expect(spelt.get_by_role("tab", name="Normalise")).to_have_attribute("aria-selected", "true")
 
 
 def test_another_form_is_chosen_and_taken_away(spelt):
     spelt.get_by_role("button", name="Und", exact=True).click()
-    expect(spelt.get_by_role("heading", name="What may \u201cVnd\u201d be?")).to_be_visible()
-    spelt.get_by_role("button", name="Vnd as it is").click()
+    expect(spelt.get_by_role("heading", name="Modern forms of \u201cVnd\u201d")).to_be_visible()
+    spelt.get_by_role("button", name="Vnd unchanged").click()
     expect(spelt.locator("#view-normalise .output")).to_have_text("Vnd in,\n<b>haus</b> unter")
     expect(spelt.get_by_text("2 of 4 words changed")).to_be_visible()
     with spelt.expect_download() as saved:
@@ -46,7 +46,7 @@ def test_corrections_stay_and_are_examples_to_train_on(spelt, tmp_path):
     source.fill("jn vnd jn haus")
     expect(output).to_have_text("ihn und ihn haus")
     assert spelt.locator(".spelt.by-hand").all_inner_texts() == ["ihn", "ihn", "haus"]
-    expect(spelt.get_by_text("Corrections of yours: 2.")).to_be_visible()
+    expect(spelt.get_by_text("Your corrections: 2.")).to_be_visible()
     with spelt.expect_download() as saved:
         spelt.get_by_role("button", name="Save corrections").click()
     assert saved.value.path().read_bytes() == b"jn\tihn\nhaus\thaus\n"
@@ -57,7 +57,7 @@ def test_corrections_stay_and_are_examples_to_train_on(spelt, tmp_path):
     files = [tmp_path / "words.tsv", tmp_path / "corrections.tsv"]
     assert dm.normaliser(examples=files, threads=1, progress=False).normalise("jn") == "ihn"
     spelt.locator(".spelt").first.click()
-    spelt.get_by_role("button", name="Take the correction back").click()
+    spelt.get_by_role("button", name="Undo the correction").click()
     expect(output).to_have_text("in und in haus")
 
 
@@ -66,7 +66,7 @@ def test_words_are_reached_by_arrows(spelt):
     spelt.keyboard.press("ArrowRight")
     expect(spelt.locator(".spelt").nth(1)).to_be_focused()
     spelt.keyboard.press("Enter")
-    expect(spelt.get_by_role("heading", name="What may \u201cjn\u201d be?")).to_be_visible()
+    expect(spelt.get_by_role("heading", name="Modern forms of \u201cjn\u201d")).to_be_visible()
     spelt.keyboard.press("Home")
     expect(spelt.locator(".spelt").first).to_be_focused()
 

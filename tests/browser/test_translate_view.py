@@ -19,7 +19,7 @@ def number(text):
 
 def test_typing_shows_the_translation_and_the_address_keeps_it(at):
     page = at("translate")
-    expect(page.get_by_text("Nothing to look into yet")).to_be_visible()
+    expect(page.get_by_text("Nothing to show yet")).to_be_visible()
     page.get_by_label("Text, French").press_sequentially(SENTENCE)
     output = page.locator("#view-translate .output")
     expect(output).to_have_text("A woman sleeps near the river.")
@@ -98,7 +98,7 @@ def test_unknown_words_are_marked_on_both_sides(at):
     expect(page.locator(".behind.unknown").last).to_have_text("xylophone")
     expect(page.locator(".derivation .is-unknown").last).to_be_visible()
     page.locator(".output .unknown").last.hover()
-    expect(page.locator(".caption")).to_have_text("xylophone: unknown to the model, passed through")
+    expect(page.locator(".caption")).to_have_text("xylophone: unknown to the model, copied")
 
 
 def test_rules_with_holes_are_drawn_as_a_pair_of_trees(at):

@@ -37,7 +37,7 @@ def test_several_mixtures_are_a_folder_of_models(dragoman, arguments, tmp_path):
     [
         (["--mixture", "best"], "no mixture is called 'best'; there are in, joint, perp"),
         (["--mixture", "in", "--mixture", "in"], "--mixture in is given twice; expected each once"),
-        (["--mixture", "in", "--corpus", "a=x,y"], "--corpus a is given twice; expected names that differ"),
+        (["--mixture", "in", "--corpus", "a=x,y"], "--corpus a is given twice; expected different names"),
         (["--mixture", "in", "--corpus", "c=x"], "--corpus is 'x'; expected two files, SOURCE,TARGET"),
         (["--mixture", "in", "--domain", "c"], "no corpus is called 'c'; there are a, b"),
     ],
@@ -54,4 +54,4 @@ def test_a_corpus_that_is_given_twice_under_two_names(dragoman, arguments, tmp_p
     result = dragoman(*arguments, "--corpus", again, "--mixture", "in", "--out", tmp_path / "model")
     assert result.code == 2
     assert result.error.startswith("--corpus c is ")
-    assert result.error.endswith("and so is a; expected each once")
+    assert result.error.endswith("and so is a; expected different values")

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from dragoman.cli.main import build_app
-from dragoman.cli.shell.commands import listed
+from dragoman.cli.shell.commands import command_entries
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def offered(command, incomplete, parameter=None):
 
 def test_commands_and_options_that_begin_so(group):
     assert offered(group, "tune") == ["tune", "tune-decision"]
-    assert offered(group, "") == list(listed())
+    assert offered(group, "") == list(command_entries())
     assert offered(group, "--v") == ["--version"]
 
 

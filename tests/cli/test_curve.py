@@ -27,5 +27,5 @@ def test_learners_and_others_are_drawn_together(dragoman, tmp_path):
 def test_a_folder_that_is_no_run(dragoman, tmp_path):
     result = dragoman("curve", tmp_path, "--out", tmp_path / "curve.svg")
     assert result.code == 1
-    assert "has no events; expected a run that has done an iteration" in result.err
+    assert "has no events; expected a run with at least one iteration" in result.err
     assert not (tmp_path / "curve.svg").exists()

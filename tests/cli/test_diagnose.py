@@ -30,8 +30,8 @@ def test_everything_comes_out(dragoman, model, toy, tmp_path):
     }
     result = results[1]
     assert result.code == 0, result.err
-    assert "1 lines are empty and left out" in result.err
-    assert "1 lines are longer than 5 words and left out" in result.err
+    assert "1 lines are empty; skipped" in result.err
+    assert "1 lines are longer than 5 words; skipped" in result.err
     for title in ("Sentences", "Chains", "Sampler divergence", "Expected features", "Mean absolute error"):
         assert f"{title}" in result.out
     found = json.loads((tmp_path / "out1" / "diagnostics.json").read_text(encoding="utf-8"))

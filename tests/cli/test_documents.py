@@ -182,7 +182,7 @@ def test_bad_documents_of_samples(dragoman, model, text, tmp_path, unchanged):
 def test_bad_input_to_add_features(dragoman, model, richer, tmp_path, unchanged):
     unchanged()
     for source, flags, found in [
-        (model, [], "no feature is named; expected --feature or --global"),
+        (model, [], "no feature is given; expected --feature or --global"),
         (model, ["--global", "magic"], "no global_feature is called 'magic'; there are bracket_balance, length_ratio"),
         (model, ["--global", "lexical_consistency:min-length=0"], "min_length is 0; expected at least 1"),
         (model, ["--global", "length_ratio:size=1"], "found 'size=1'; expected none: it has no options"),

@@ -222,7 +222,7 @@ def test_reports_say_only_what_was_done(dragoman, plan, done, tmp_path):
     without = text[:begin] + text[end:]
     # Here mira finds nothing better than the weights it begins with in its one iteration, and mert does.
     plan.with_name("short.toml").write_text(
-        without.replace("iterations = 2", "iterations = 1\nlargest_turn = 180"), encoding="utf-8"
+        without.replace("iterations = 2", "iterations = 1\nmax_angle = 180"), encoding="utf-8"
     )
     result = dragoman("experiment", plan.with_name("short.toml"), "--out", tmp_path / "out", "--threads", 2)
     assert result.code == 0, result.err

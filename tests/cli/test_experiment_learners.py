@@ -14,10 +14,10 @@ reference = "dev.t"
 seeds = [3]
 prepared = true
 
-[course]
-judge_by = "max-translation"
-judge_evidence = "samples"
-judge_samples = 20
+[validation]
+validation_rule = "max-translation"
+validation_evidence = "samples"
+validation_samples = 20
 
 [held_out]
 source = "held.s"
@@ -89,8 +89,8 @@ def test_learners_stand_beside_others(dragoman, plan, tmp_path):
 
 def test_what_learners_need_is_checked_before(dragoman, plan, tmp_path):
     for old, new, found in [
-        ('judge_by = "max-translation"', 'judge_by = "magic"', "magic"),
-        ('judge_by = "max-translation"', 'judged_by = "mbr"', "judged_by"),
+        ('validation_rule = "max-translation"', 'validation_rule = "magic"', "magic"),
+        ('validation_rule = "max-translation"', 'judged_by = "mbr"', "judged_by"),
         ('source = "held.s"', 'sources = "held.s"', "sources"),
     ]:
         text = plan.read_text(encoding="utf-8")

@@ -185,8 +185,8 @@ FILES = {
     "tune decision": "tune-decision --model {model} --source {dev}/dev.s --reference {dev}/dev.t --prepared"
     " --decision mbr --nbest-size 5 --grid scale=1,2 --out {out}/a --plot {out}/b.svg",
     "score": "score {dev}/dev.t --reference {dev}/dev.t --sentences {out}/a",
-    "translate": "translate --model {model} {dev}/dev.s --prepared --details {out}/a --links {out}/b.gz --nbest 2"
-    " --nbest-out {out}/c --hypergraphs {out}/d --picture {out}/e",
+    "translate": "translate --model {model} {dev}/dev.s --prepared --details {out}/a --alignment-out {out}/b.gz"
+    " --nbest 2 --nbest-out {out}/c --hypergraphs {out}/d --picture {out}/e",
 }
 
 

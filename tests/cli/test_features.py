@@ -233,7 +233,7 @@ def test_no_weights_to_look_at(dragoman, weights, tmp_path):
     for path, flags, found in [
         (tmp_path / "empty", [], "has no weights.txt; expected the folder of a run or a model"),
         (tmp_path / "nowhere", [], "cannot be read"),
-        (weights[0], ["--prefix", "zz"], "has no weight that begins with 'zz'"),
+        (weights[0], ["--prefix", "zz"], "has no weight with the prefix 'zz'"),
     ]:
         for name in ("show", "top"):
             result = dragoman("weights", name, path, *flags)

@@ -59,7 +59,7 @@ def test_cdec_with_a_grammar_for_each_sentence(dragoman, folder):
     for wrong in ((), (folder / "g0", "--segments", folder / "input"), (folder / "g0", "--text", folder / "text")):
         result = dragoman("import", "cdec", *wrong, "--out", folder / "other")
         assert result.code == 2
-        assert result.error == "expected either a grammar, or --segments (and --text, if you like)"
+        assert result.error == "expected either a grammar, or --segments (with an optional --text)"
 
 
 def test_joshua(dragoman, folder, model):

@@ -168,7 +168,7 @@ def test_features_of_words_are_added_and_tuned_those_of_neighbours_refused(drago
     assert dragoman("tune", *common, *flags).code == 0
     found = Weights.read(run / "weights.txt")
     assert {name.partition(".")[0] for name in found} >= {"wp", "pl"}
-    assert "wp." in dragoman("weights", "top", run, "--most", 99).out
+    assert "wp." in dragoman("weights", "top", run, "--limit", 99).out
     done = dragoman("translate", "--model", richer, "--weights", run, "--details", tmp_path / "details", text)
     assert done.code == 0, done.err
     rows = [json.loads(line) for line in (tmp_path / "details").read_text().splitlines()]

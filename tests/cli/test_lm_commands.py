@@ -72,7 +72,7 @@ def test_perplexity_of_a_model_folder_and_of_standard_input(dragoman, toy, arpa,
 
 def test_perplexity_of_nothing(dragoman, arpa):
     result = dragoman("lm", "perplexity", arpa, stdin=b"")
-    assert (result.code, result.error) == (1, "-: is empty; expected text, one sentence a line")
+    assert (result.code, result.error) == (1, "-: is empty; expected text, one sentence per line")
 
 
 def test_the_weights_of_a_mixture_are_found_on_held_out_text(dragoman, toy, arpa, tmp_path):

@@ -66,7 +66,7 @@ def test_weights_with_other_shares_and_wrong_ones(dragoman, kept, tmp_path):
     ("arguments", "why"),
     [
         (["--weights", "0.7,0.7"], "the shares 0.7, 0.7 of mix.tm.bwd sum to 1.4; expected 1"),
-        (["--weights", "uniform", "--table", "in=x"], "--table in is given twice; expected names that differ"),
+        (["--weights", "uniform", "--table", "in=x"], "--table in is given twice; expected different names"),
         (["--table", "third"], "--table is 'third'; expected NAME=MODEL"),
         ([], "shares by perplexity need a tuning set: a source and a reference"),
         (["--source", "dev.s"], "--source and --reference go together"),
@@ -82,7 +82,7 @@ def test_bad_input(dragoman, tables, tmp_path, arguments, why):
 
 def test_a_table_that_is_given_twice_under_two_names(dragoman, model, tmp_path):
     result = dragoman("model", "mix", "--table", f"a={model}", "--table", f"b={model}", "--out", tmp_path / "m")
-    assert (result.code, result.error) == (2, f"--table b is {model}, and so is a; expected each once")
+    assert (result.code, result.error) == (2, f"--table b is {model}, and so is a; expected different values")
 
 
 def test_shares_are_normalised_on_request(dragoman, tables, tmp_path):

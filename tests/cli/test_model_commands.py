@@ -34,7 +34,7 @@ def test_show_a_phrase(dragoman, model):
 def test_show_the_most_likely_only(dragoman, model):
     both = dragoman("model", "show", model, "vol").out
     assert both.index("flight") < both.index("theft")
-    one = dragoman("model", "show", model, "vol", "--most", "1").out
+    one = dragoman("model", "show", model, "vol", "--limit", "1").out
     assert "flight" in one
     assert "theft" not in one
     assert "2 translations" in one

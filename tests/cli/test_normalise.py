@@ -50,7 +50,7 @@ def test_markup_is_recognised_and_said(dragoman, model):
     as_text = dragoman(*options, "--markup", "none", stdin=text)
     assert (as_text.out, as_text.err) == (kept.replace('"Vnd"', '"Und"').replace('"thag"', '"tag"'), "")
     open_end = dragoman(*options, "--markup", "xml", stdin=b"Vnd <!-- Vnd\n")
-    assert (open_end.out, "the comment that was begun last never ends" in open_end.err) == (
+    assert (open_end.out, "the last comment is not closed" in open_end.err) == (
         "Und <!-- Vnd\n",
         True,
     )
@@ -114,7 +114,7 @@ def test_tokens_and_tables(dragoman, model):
 
 
 def test_suggestions_are_examples_to_correct(dragoman, model):
-    result = dragoman("normalise", "suggest", "--model", model, "--most", "2", stdin=b"qthx, qthx vntheren thagx\n")
+    result = dragoman("normalise", "suggest", "--model", model, "--limit", "2", stdin=b"qthx, qthx vntheren thagx\n")
     rows = [line.split("\t") for line in result.out.splitlines()]
     assert len(rows) == 2
     assert all(len(row) == 5 for row in rows)

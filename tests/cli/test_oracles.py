@@ -36,7 +36,7 @@ def test_it_lists_and_draws_what_is_hoped_for_and_feared(dragoman, text, tmp_pat
 
 def test_what_makes_no_sense_is_refused(dragoman, text):
     for options, sentence in (
-        (["--line", 9], "--line is 9, and"),
+        (["--line", 9], "--line is 9, but"),
         (["--mu", "2"], "--mu is '2'; expected a number from 0 to 1, or inf"),
         (["--mu", "half"], "--mu is 'half'; expected a number from 0 to 1, or inf"),
     ):

@@ -159,7 +159,7 @@ def test_features_without_a_weight_are_counted(dragoman, files):
     result = dragoman("rerank", "apply", "--candidates", files / "list.gz", "--weights", files / "weights")
     assert result.code == 0
     assert result.warnings == [
-        f"{files / 'weights'}: 1 of 2 features have no weight and count for nothing: bad",
+        f"{files / 'weights'}: 1 of 2 features have no weight and are ignored: bad",
     ]
     (files / "weights").write_text("good 1\nbad 0\n", encoding="utf-8")
     assert not dragoman("rerank", "apply", "--candidates", files / "list.gz", "--weights", files / "weights").warnings
@@ -176,8 +176,7 @@ def test_sentences_without_a_list_keep_their_lines(dragoman, files):
     assert result.code == 0
     assert result.out == f"\n\n{REFERENCES[2]}\n"
     assert any(
-        "2 of 3 sentences have no list, the first of them has the id 0; their lines are empty" in w
-        for w in result.warnings
+        "2 of 3 sentences have no list (the first has the id 0); their lines are empty" in w for w in result.warnings
     )
 
 
@@ -192,7 +191,7 @@ def test_numbers_are_lines_and_names_are_not(dragoman, files):
     for odd in (10**9, -1, "a"):
         result = applied(dragoman, files, jsonl(0, odd))
         assert result.code == 1
-        assert f"2 lists have numbers for lines, but one has '{odd}'; expected lines counted from 0" in result.error
+        assert f"the ids of 2 lists are line numbers, except '{odd}'; expected numbers from 0" in result.error
 
 
 def test_help_lists_the_methods_that_take_lists(dragoman, files):

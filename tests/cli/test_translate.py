@@ -51,7 +51,7 @@ def test_everything_on_the_side_agrees(dragoman, model, toy, tmp_path):
     result = dragoman(
         "translate", "--model", model, source, "--details", files["details"], "--nbest", 5, "--nbest-out",
         files["list.gz"], "--hypergraphs", files["graphs.jsonl.xz"], "--picture", files["one.svg"], "--show",
-        "--links", files["links"],
+        "--alignment-out", files["links"],
     )  # fmt: skip
     assert result.code == 0
     details = [json.loads(line) for line in files["details"].read_text(encoding="utf-8").splitlines()]
@@ -147,7 +147,7 @@ def test_a_forced_translation_of_a_sentence_that_is_too_large_is_left_out(dragom
     found = [bool(line) for line in result.out.splitlines()]
     assert any(found)
     (warning,) = result.warnings
-    assert warning.startswith(f"{found.count(False)} sentences were left out: to look for all derivations needs")
+    assert warning.startswith(f"{found.count(False)} sentences were skipped: the search for all derivations needs")
 
 
 def test_a_table_of_many_batches_has_one_head(dragoman, model, toy, tmp_path, monkeypatch):

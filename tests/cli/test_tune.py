@@ -116,7 +116,7 @@ def test_a_learner_is_judged_on_held_out_text_and_can_be_killed(command, dragoma
     def learning(out):
         files = ["--source", tmp_path / "s1", "--reference", tmp_path / "t1", "--out", out, "--threads", 1]
         held = ["--held-out-source", tmp_path / "s2", "--held-out-reference", tmp_path / "t2"]
-        return ["tune", "--model", model, *files, *held, *LEARNING, "--judge-by", "mbr"]
+        return ["tune", "--model", model, *files, *held, *LEARNING, "--validation-rule", "mbr"]
 
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     result = dragoman(*learning(whole))
@@ -138,7 +138,7 @@ def test_learners_refuse_what_cannot_work(dragoman, model, dev, tmp_path):
     out = tmp_path / "run"
     for changed, found in [
         (["--held-out-source", dev / "s"], "--held-out-source and --held-out-reference go together"),
-        (["--judge-by", "magic"], "magic"),
+        (["--validation-rule", "magic"], "magic"),
         (["--method-option", "decay=1"], "never falls"),
     ]:
         result = dragoman(*arguments(model, dev, out, *LEARNING[:2], *changed))

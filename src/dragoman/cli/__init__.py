@@ -1,1 +1,1 @@
-"""The command line: one file per command, results on standard output, everything else on standard error."""
+"""The command line. Results go to standard output, everything else to standard error."""

@@ -1,4 +1,4 @@
-"""`dragoman adapt`: several corpora in, of one domain and others; models that combine them out."""
+"""`dragoman adapt`: train models for one domain from in-domain and out-of-domain corpora."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.mixing import named, print_shares, two_files
-from dragoman.cli.model import print_model
-from dragoman.cli.shell.flags import Flags, Force, Threads, command, refuse_existing
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.model import parse_named, parse_two_files, print_interpolation_weights, print_model
+from dragoman.cli.shell.flags import Flags, Force, command, refuse_existing
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.locks import output_locked
 from dragoman.core.options import options_from
 from dragoman.training.adapt import SYSTEMS, Adaptation, AdaptRecipe, check_systems, domain_first
@@ -37,42 +36,46 @@ def register(app: typer.Typer) -> None:
     )
     def adapt(
         corpus: Annotated[
-            list[str], typer.Option(help="NAME=SOURCE,TARGET: a parallel text, that of the domain first; repeatable.")
+            list[str], typer.Option(help="NAME=SOURCE,TARGET: a parallel corpus, the in-domain one first; repeatable.")
         ],
-        source: Annotated[Path, typer.Option(help="Source text of a tuning set of the domain.")],
-        reference: Annotated[Path, typer.Option(help="Its translation.")],
+        source: Annotated[Path, typer.Option(help="Source text of an in-domain tuning set.")],
+        reference: Annotated[Path, typer.Option(help="Reference translation of the tuning set.")],
         mixture: Annotated[list[str], typer.Option(help=f"One of {', '.join(SYSTEMS)}; repeatable.")],
-        out: Annotated[Path, typer.Option(help="The model folder to make, or if there are several, their folder.")],
+        out: Annotated[
+            Path, typer.Option(help="The model folder to create, or the folder of all models if there are several.")
+        ],
         adaptation: Annotated[Adaptation, Flags("Corpora")],
         preparation: Annotated[Preparation, Flags("Text")],
         cleaning: Annotated[Cleaning, Flags("Text")],
         phrase_model: Annotated[PhraseModel, Flags("Phrase table")],
         kneser_ney: Annotated[KneserNey, Flags("Language model", prefix="lm-")],
-        domain: Annotated[str | None, typer.Option(help="The corpus of the domain; the first by default.")] = None,
+        domain: Annotated[str | None, typer.Option(help="The in-domain corpus. Default: the first.")] = None,
         aligner: Annotated[str, typer.Option(help=f"One of {', '.join(ALIGNERS.names())}.")] = "auto",
         aligner_option: Annotated[
-            list[str] | None, typer.Option(help="NAME=VALUE of one of the aligner's options; repeatable.")
+            list[str] | None, typer.Option(help="NAME=VALUE for an option of the aligner; repeatable.")
         ] = None,
-        threads: Threads = None,
+        machine: Machine = Machine(),
         force: Force = False,
     ) -> None:
-        """Train models of one domain from a little text of it and more of others.
+        """Train models for one domain from a little in-domain text and more text of other domains.
 
-        Their language model is the mixture of the corpora's that fits the tuning set best, their orientations are those
-        of all corpora together, and they differ in the phrase table: that of the domain's corpus alone (in), of all
-        corpora concatenated (joint), the tables of the corpora mixed by perplexity (perp) or in equal shares (uniform)
-        or with shares to tune (pro-mix), beside each other (log-linear), or the first filled up with what only the
-        others have (fill-up). Corpora are aligned and extracted once for all of them.
+        All models have the same language model (the interpolation of the corpora's models that fits the tuning set
+        best) and the same reordering model (from all corpora together). They differ in the phrase table: from the
+        in-domain corpus alone (in); from all corpora concatenated (joint); the tables of the corpora interpolated with
+        weights that minimise perplexity (perp), with equal weights (uniform), or with weights to be tuned (pro-mix);
+        several tables side by side (log-linear); or the in-domain table filled up with pairs that only the others have
+        (fill-up). Word alignment and phrase extraction run once for all models.
         """
         folders = {name: out if len(mixture) == 1 else out / name for name in mixture}
         for folder in folders.values():
             refuse_existing(folder, force)
         check_systems(mixture, "--mixture")
         files = {
-            name: two_files(value, "--corpus") for name, value in named(corpus, "--corpus", "SOURCE,TARGET").items()
+            name: parse_two_files(value, "--corpus")
+            for name, value in parse_named(corpus, "--corpus", "SOURCE,TARGET").items()
         }
         files = domain_first(files, domain)
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
         chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
         recipe = AdaptRecipe(adaptation, preparation, cleaning, chosen, phrase_model, kneser_ney)
         with contextlib.ExitStack() as locks:
@@ -85,4 +88,4 @@ def register(app: typer.Typer) -> None:
                     model.save(folder)
                 print_model(model, title=str(folder))
                 if "mixture" in model.history:
-                    print_shares(model, title=f"{folder}: shares of the corpora")
+                    print_interpolation_weights(model, title=f"{folder}: shares of the corpora")

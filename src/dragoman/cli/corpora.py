@@ -1,4 +1,4 @@
-"""`dragoman corpora`: real corpora, from package registries or published files."""
+"""`dragoman corpora`: build parallel corpora from public packages or published files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Force, command, command_group, refuse_existing
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.errors import UsageError
 from dragoman.core.options import options_from
 from dragoman.corpora import CORPORA
@@ -48,8 +48,10 @@ def register(app: typer.Typer) -> None:
     )
     def build(
         name: Annotated[str, typer.Argument(help="The corpus; see `dragoman corpora list`.")],
-        out: Annotated[Path, typer.Option(help="The folder to make.")],
-        option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE of one of the corpus's options.")] = None,
+        out: Annotated[Path, typer.Option(help="The folder to create.")],
+        option: Annotated[
+            list[str] | None, typer.Option(help="NAME=VALUE for an option of the corpus; repeatable.")
+        ] = None,
         folder: Annotated[
             Path | None, typer.Option("--from", help="Folder that has the files of a published corpus.")
         ] = None,
@@ -71,7 +73,7 @@ def register(app: typer.Typer) -> None:
         if given and not issubclass(corpus, Archive):
             raise UsageError(f"corpus '{name}' is made from packages; expected no --from and no --mirror")
         recipe = options_from(corpus, [*(option or []), *given])
-        manifest = recipe.build(out, seed=seed, runtime=runtime_of())
+        manifest = recipe.build(out, seed=seed, runtime=Machine().runtime())
         rows = [(step, count) for step, count in manifest.counts.items()]
         terminal.output().print(
             terminal.table(f"{name} in {out}", ["pairs" if issubclass(corpus, Recipe) else "lines of", "count"], rows)

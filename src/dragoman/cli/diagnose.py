@@ -1,4 +1,4 @@
-"""`dragoman diagnose`: does the sampler reach the right distribution, and how soon?"""
+"""`dragoman diagnose`: check whether the sampler reaches the exact distribution, and how soon."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from dragoman.cli.shell.flags import (
     ModelFolder,
     Prepared,
     SourceFile,
-    Threads,
     Trees,
     WeightsFile,
     command,
     refuse_existing,
 )
 from dragoman.cli.shell.loading import load_translator
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, output_folder, read_lines
 from dragoman.core.runtime import Runtime
@@ -55,31 +54,36 @@ def register(app: typer.Typer) -> None:
         options: Annotated[Diagnosis, Flags("Diagnosis")],
         schedule: Annotated[Schedule, Flags("Chains")],
         limits: Annotated[SearchLimits, Flags("Search (the beam to compare with)")],
-        space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
-        limit_words: Annotated[int, typer.Option(min=1, help="Leave out longer sentences.")] = 10,
-        sentences: Annotated[int | None, typer.Option(min=1, help="Look at so many sentences, the first.")] = None,
+        space: Annotated[SpaceLimits, Flags("Search space (default: the model's settings)")],
+        limit_words: Annotated[int, typer.Option(min=1, help="Skip sentences with more words.")] = 10,
+        sentences: Annotated[
+            int | None, typer.Option(min=1, help="Number of sentences, from the first on. Default: all.")
+        ] = None,
         weights: WeightsFile = None,
         trees: Trees = None,
         prepared: Prepared = False,
-        seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 1,
+        seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 1,
         force: Force = False,
-        threads: Threads = None,
+        machine: Machine = Machine(),
     ) -> None:
         """Compare the sampler with exact probabilities, lattices and n-best lists on short sentences.
 
-        For each sentence: how far the samples are from the exact distribution over derivations and over translations
-        as more of them come in, beside as many independent draws; entropies; effective sample size, R-hat and
-        autocorrelation of the chains; what the decoder's lattice and n-best list lack; and the expected features by
-        all of them. Exact numbers need an exhaustive search; a sentence that is too large for it goes without.
+        Reports for each sentence: the distance of the samples from the exact distribution over derivations and over
+        translations, by number of samples, with the same number of independent draws for comparison; entropies;
+        effective sample size, R-hat and autocorrelation of the chains; the probability mass that the decoder's lattice
+        and n-best list miss; and the expected features under each. Exact numbers need an exhaustive search; sentences
+        that are too large for it have none.
         """
         require_matplotlib()
         refuse_existing(out, force)
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
         translator = load_translator(model, weights, limits, space, runtime=runtime)
         parses = translator.model.open_trees(trees, runtime=runtime)
         preparation = translator.model.preparation(prepared=prepared)
         text = preparation.source(read_lines(source), runtime=runtime)
-        lines = _chosen(text if parses is None else with_trees(text, parses), limit_words, sentences, source, runtime)
+        lines = _select_sentences(
+            text if parses is None else with_trees(text, parses), limit_words, sentences, source, runtime
+        )
         setting = {
             "model": str(model),
             "source": str(source),
@@ -125,10 +129,10 @@ def _print(found: Sequence[SentenceDiagnostics], summary: Summary) -> None:
         console.print()
 
 
-def _chosen(
+def _select_sentences(
     lines: Iterable[str], limit_words: int, most: int | None, source: Path, runtime: Runtime
 ) -> list[tuple[int, str]]:
-    """The sentences to look at, with their line numbers."""
+    """Select the sentences to diagnose, with their line numbers."""
     chosen: list[tuple[int, str]] = []
     empty = long = 0
     for number, line in enumerate(lines, 1):
@@ -141,7 +145,7 @@ def _chosen(
         long += words > limit_words
     for count, what in ((empty, "empty"), (long, f"longer than {limit_words} words")):
         if count:
-            runtime.note(f"{count:,} lines are {what} and left out")
+            runtime.note(f"{count:,} lines are {what}; skipped")
     if not chosen:
         raise DataError("has no sentence to look at", path=source, expected=f"one of 1 to {limit_words} words")
     return chosen
@@ -157,7 +161,7 @@ def _sentence(setting: dict[str, Any], count: int) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """Replace what JSON has no number for by null."""
+    """Replace infinite and undefined numbers, which JSON does not have, by null."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

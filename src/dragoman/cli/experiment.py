@@ -1,4 +1,4 @@
-"""`dragoman experiment`: methods, seeds and test sets in one plan, with a report at the end."""
+"""`dragoman experiment`: tune with several methods and seeds, compare them on test sets, and write a report."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import Restart, Threads, command
-from dragoman.cli.shell.terminal import Cluster, ClusterWait, opened_runtime
+from dragoman.cli.shell.flags import Restart, command
+from dragoman.cli.shell.machine import ClusterMachine
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.evaluation.reports.experiment_report import ExperimentReport
@@ -27,42 +27,39 @@ def register(app: typer.Typer) -> None:
         ],
     )
     def experiment(
-        plan: Annotated[Path, typer.Argument(help="The plan: a TOML file, see above.")],
-        out: Annotated[Path, typer.Option(help="The folder of the experiment: new, or one to go on with.")],
+        plan: Annotated[Path, typer.Argument(help="The plan, a TOML file; see above.")],
+        out: Annotated[Path, typer.Option(help="The folder of the experiment: a new one, or one to continue.")],
         restart: Restart = False,
-        threads: Threads = None,
-        cluster: Cluster = None,
-        cluster_wait: ClusterWait = 10.0,
+        machine: ClusterMachine = ClusterMachine(),
     ) -> None:
-        """Tune with several methods and seeds, measure on test sets, and compare honestly.
+        """Tune with several methods and seeds, score test sets, and test the differences for significance.
 
         A plan names a model, a tuning set, methods and test sets (paths are relative to it): `model = "model"`, `source
         = "dev.fr"`, `reference = ["dev.en"]`, `runs = 5`, then for each method `[[method]]` with `name = "mert"` and
-        perhaps `use = "mert"` and `options = { restarts = 20 }`, and for each test set `[[test]]` with `name`, `source`
-        and `reference`. Also: `metrics` (the first is tuned to), `prepared`, `start`, `fixed`, `curves = false` (no
-        test scores of each iteration, which halves the work), `correction = "holm"` (p-values corrected for the number
-        of pairs), and tables `[loop]`, `[decoding]`, `[search]`, `[space]`,
-        `[ranges]` with the options of `dragoman tune`. If the model looks at trees of the source, give `trees` beside
-        each `source`.
+        optionally `use = "mert"` and `options = { restarts = 20 }`, and for each test set `[[test]]` with `name`,
+        `source` and `reference`. Optional keys: `metrics` (the first is optimised), `prepared`, `start`, `fixed`,
+        `curves = false` (do not score test sets after each iteration, which halves the work), `correction = "holm"`
+        (correct p-values for the number of pairs), and tables `[loop]`, `[decoding]`, `[search]`, `[space]`, `[ranges]`
+        with the options of `dragoman tune`. If the model uses source trees, give `trees` with each `source`.
 
         To compare decision rules as well, add tables such as `[[decision]]` with `name = "MBR"`, `use = "mbr"` (a rule,
         or a file of `tune-decision`), `evidence = "samples"`, `options = { hypotheses = 500 }`, `sampling = { samples =
-        500 }`. All weights then translate all test sets by all decisions. With `scales = [0.25, 0.5, 1, 2, 4]` the
-        scale of the rule is chosen for each run on the tuning set, or with `scale_lines = 300` on so many of its lines.
+        500 }`. Every test set is then translated with all weights and all decision rules. With `scales = [0.25, 0.5, 1,
+        2, 4]` the scale of the rule is chosen for each run on the tuning set, or on 300 of its lines with `scale_lines
+        = 300`.
 
-        In place of a model a plan may have corpora: tables `[[corpus]]` with `name`, `source` and `target`, that of the
-        domain first, and `[adapt]` with `systems = ["in", "joint", "perp", "pro-mix"]` and options of `dragoman adapt`.
-        The systems are trained once, in the folder of the experiment, and each is tuned by PRO (`pro-mix` by PRO-mix),
-        or by what tables `[[method]]` say that have `system = "perp"`.
+        Instead of a model, a plan may have corpora: tables `[[corpus]]` with `name`, `source` and `target`, the
+        in-domain corpus first, and `[adapt]` with `systems = ["in", "joint", "perp", "pro-mix"]` and options of
+        `dragoman adapt`. The systems are trained once, in the folder of the experiment. Each is tuned by PRO (`pro-mix`
+        by PRO-mix), or by the methods in `[[method]]` tables with `system = "perp"`.
 
-        Runs go on in parallel, each in a folder of its own; what was done is kept when the command is given again. The
-        workers of a --cluster must see the same files under the same names. At
-        the end there are report.html (one file, with all tables and pictures) and runs, systems, pairs, scales, curves
-        and weights as CSV.
+        Runs are executed in parallel, each in its own folder. Run the same command again to continue an interrupted
+        experiment. The workers of a --cluster must see the same files under the same names. The results are report.html
+        (one file with all tables and pictures) and runs, systems, pairs, scales, curves and weights as CSV.
         """
         require_matplotlib()
         with Experiment.claimed(plan, out, restart=restart) as begun:
-            with opened_runtime(cluster, threads, cluster_wait) as runtime:
+            with machine.open() as runtime:
                 begun.run(runtime=runtime)
             report = ExperimentReport(begun, runtime=runtime.here().quiet())
             with runtime.stage("writing the report"):
@@ -73,4 +70,4 @@ def register(app: typer.Typer) -> None:
             console.print(f"{name}: {order}", markup=False)
         for signature in report.signatures:
             console.print(signature, style="dim", markup=False)
-        console.print(f"The rest: {path}", style="dim", markup=False)
+        console.print(f"Full report: {path}", style="dim", markup=False)

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import Flags, Threads, command, command_group
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.flags import Flags, command, command_group
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime
@@ -34,12 +34,12 @@ def register(app: typer.Typer) -> None:
     )
     def estimate(
         options: Annotated[KneserNey, Flags("Model")],
-        text: Annotated[Path, typer.Argument(help="Tokenised text, one sentence a line.")] = Path("-"),
+        text: Annotated[Path, typer.Argument(help="Tokenised text, one sentence per line.")] = Path("-"),
         out: Annotated[Path, typer.Option(help="The ARPA file to write.")] = Path("-"),
-        threads: Threads = None,
+        machine: Machine = Machine(),
     ) -> None:
         """Estimate an interpolated modified Kneser-Ney model and write it in ARPA format."""
-        write_arpa(out, estimate_model(Corpus.read(text), options, runtime=runtime_of(threads)))
+        write_arpa(out, estimate_model(Corpus.read(text), options, runtime=machine.runtime()))
 
     @command(
         group,
@@ -48,14 +48,14 @@ def register(app: typer.Typer) -> None:
     )
     def perplexity(
         model: Annotated[Path, typer.Argument(help="An ARPA file, or a model folder.")],
-        text: Annotated[Path, typer.Argument(help="Tokenised text, one sentence a line.")] = Path("-"),
-        threads: Threads = None,
+        text: Annotated[Path, typer.Argument(help="Tokenised text, one sentence per line.")] = Path("-"),
+        machine: Machine = Machine(),
     ) -> None:
-        """Measure how well a language model predicts a text."""
-        runtime = runtime_of(threads)
+        """Compute the perplexity of language models on a text."""
+        runtime = machine.runtime()
         corpus = Corpus.read(text)
         if not len(corpus):
-            raise DataError("is empty", path=text, expected="text, one sentence a line")
+            raise DataError("is empty", path=text, expected="text, one sentence per line")
         rows = []
         for name, language_model in _load(model, runtime).items():
             found = language_model.perplexity(corpus, runtime=runtime.quiet())
@@ -74,12 +74,12 @@ def register(app: typer.Typer) -> None:
     def interpolate_models(
         models: Annotated[list[Path], typer.Argument(help="ARPA files, two or more.")],
         out: Annotated[Path, typer.Option(help="The ARPA file to write.")] = Path("-"),
-        held_out: Annotated[Path | None, typer.Option(help="Text to find the weights on, by EM.")] = None,
-        weight: Annotated[list[float] | None, typer.Option(help="Weight of a model; one for each.")] = None,
-        threads: Threads = None,
+        held_out: Annotated[Path | None, typer.Option(help="Held-out text; EM estimates the weights on it.")] = None,
+        weight: Annotated[list[float] | None, typer.Option(help="Weight of a model; give one for each.")] = None,
+        machine: Machine = Machine(),
     ) -> None:
-        """Mix models linearly and write the mixture as one ARPA file."""
-        runtime = runtime_of(threads)
+        """Interpolate models linearly and write the result as one ARPA file."""
+        runtime = machine.runtime()
         if (held_out is None) == (not weight) or (weight and len(weight) != len(models)):
             raise UsageError("give either --held-out or a --weight for each model")
         loaded = [LanguageModel.from_ngrams(read_arpa(path, runtime=runtime)) for path in models]

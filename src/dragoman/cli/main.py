@@ -14,7 +14,7 @@ from dragoman.cli.shell.commands import ANY_WIDTH, LazyGroup
 from dragoman.core.errors import DragomanError
 
 _HELP = """
-Log-linear translation models: train them from parallel text, look into them, exchange them with other tools.
+Train, tune, inspect and apply log-linear translation models, and exchange them with other toolkits.
 
 # Start here
 
@@ -24,9 +24,9 @@ $ dragoman train --source train.fr --target train.en --out model
 
 # Everywhere
 
-Every command explains itself with --help. Files may be plain or compressed (gzip, bzip2, xz, zstd); `-` is standard
-input or output. Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 something is
-wrong with the data, 2 something is wrong with the command.
+Run any command with --help to see its options and examples. Files may be plain or compressed (gzip, bzip2, xz, zstd);
+`-` is standard input or output. Results go to standard output, messages to standard error. Exit codes: 0 success, 1
+error in the data, 2 error in the command line.
 """
 
 
@@ -54,14 +54,14 @@ def build_app() -> typer.Typer:
         show_completion: Annotated[
             Shell | None,
             typer.Option(
-                "--show-completion", help="Print what makes this shell complete commands.", callback=_show_completion
+                "--show-completion", help="Print the completion script for this shell.", callback=_show_completion
             ),
         ] = None,
         install_completion: Annotated[
             Shell | None,
             typer.Option(
                 "--install-completion",
-                help="Make this shell complete commands from now on.",
+                help="Install command completion for this shell.",
                 callback=_install_completion,
             ),
         ] = None,
@@ -84,7 +84,7 @@ def _install_completion(shell: str | None) -> None:
         from typer.completion import install  # type: ignore[attr-defined]
 
         _, path = install(shell=shell, prog_name="dragoman", complete_var=_COMPLETE)
-        print(f"{path} makes {shell} complete commands; it does from its next start on")
+        print(f"{path} makes {shell} complete commands from its next start on")
         sys.exit()
 
 
@@ -97,14 +97,14 @@ def _version(wanted: bool) -> None:
 
 
 def _open_what_is_closed() -> None:
-    """Where a standard stream was closed by the shell (`>&-`), Python has None; let it be empty instead."""
+    """Open standard streams that the shell has closed (`>&-`) as empty ones; Python has None for them."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 - for as long as we live
 
 
 def _drop_output() -> None:
-    """Leave nothing for the end of the process to write."""
+    """Discard output that the end of the process would write."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -141,7 +141,7 @@ def main() -> None:
             raise
         print(f"dragoman: error: {with_flags(str(error))}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except BrokenPipeError:  # whoever read our output has gone, and there is nobody to tell
+    except BrokenPipeError:  # the reader of our output has gone, and nobody is left to tell
         _drop_output()
         sys.exit(1)
     except OSError as error:  # files have their own sentences, or at least a name

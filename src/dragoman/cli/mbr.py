@@ -1,4 +1,4 @@
-"""`dragoman mbr`: minimum Bayes risk among anybody's candidates."""
+"""`dragoman mbr`: choose among candidate translations of any system by minimum Bayes risk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import typer
 from numpy.typing import NDArray
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import Threads, command
+from dragoman.cli.shell.flags import command
 from dragoman.cli.shell.loading import (
     FailedLines,
     Format,
@@ -26,11 +26,11 @@ from dragoman.cli.shell.loading import (
     Order,
     Source,
     chosen_format,
+    output_order,
     read_numbers,
-    wanted_order,
     with_id,
 )
-from dragoman.cli.shell.terminal import Cluster, ClusterWait, opened_runtime
+from dragoman.cli.shell.machine import ClusterMachine
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
@@ -70,67 +70,72 @@ def register(app: typer.Typer) -> None:
         ],
     )
     def mbr(
-        candidates: Annotated[Path, typer.Option(help="Candidates of any system, some for each sentence.")],
+        candidates: Annotated[
+            Path, typer.Option(help="Candidate translations of any system, in one of the formats of n-best lists.")
+        ],
         evidence: Annotated[
-            Path | None, typer.Option(help="Other candidates that stand for the truth; the same ones by default.")
+            Path | None,
+            typer.Option(help="Pseudo-references that candidates are compared with. Default: the candidates."),
         ] = None,
         format_name: Format = None,
         format_option: FormatOptions = None,
-        evidence_format: Annotated[
-            str | None, typer.Option(help="The format of the evidence, if it is another one.")
-        ] = None,
+        evidence_format: Annotated[str | None, typer.Option(help="Format of --evidence, if it differs.")] = None,
         evidence_format_option: Annotated[
-            list[str] | None, typer.Option(help="NAME=VALUE for the format of the evidence; repeatable.")
+            list[str] | None, typer.Option(help="NAME=VALUE for an option of that format; repeatable.")
         ] = None,
-        metric: Annotated[str, typer.Option(help="The gain; see `dragoman score --help`.")] = "bleu",
-        scale: Annotated[float, typer.Option(help="Weights are exp(scale * log-probability or score).")] = 1.0,
+        metric: Annotated[str, typer.Option(help="The utility function; see `dragoman score --help`.")] = "bleu",
+        scale: Annotated[
+            float, typer.Option(help="Weight of a pseudo-reference: exp(scale * log-probability or score).")
+        ] = 1.0,
         weights_from: Annotated[
             Literal["logprob", "score", "uniform"] | None,
             typer.Option(
-                help="What weighs the evidence: uniform for samples. By default logprob if there, else score."
+                help="Source of the weights: uniform for samples. Default: logprob if given, otherwise score."
             ),
         ] = None,
         weights: Annotated[
-            Path | None, typer.Option(help="Weights of the evidence, a number a line, in place of these.")
+            Path | None, typer.Option(help="File of weights of the pseudo-references, one number per line, instead.")
         ] = None,
-        out: Annotated[Path, typer.Option(help="Where the chosen candidates go, one a line.")] = Path("-"),
+        out: Annotated[Path, typer.Option(help="Output file for the chosen candidates, one per line.")] = Path("-"),
         order: Order = None,
         source: Source = None,
         failed: FailedLines = None,
         ids: Ids = False,
         utility_matrix: Annotated[
-            Path | None, typer.Option(help="Write all gains to this file (.npz); see the tutorial.")
+            Path | None, typer.Option(help="Write the matrix of utilities to this file (.npz); see the tutorial.")
         ] = None,
         utility_matrix_in: Annotated[
-            Path | None, typer.Option(help="Gains made elsewhere (.npz, .npy), in place of --metric's.")
+            Path | None,
+            typer.Option(
+                help="Read the matrix of utilities from this file (.npz, .npy) instead of computing --metric."
+            ),
         ] = None,
         picture: Annotated[Path | None, typer.Option(help="SVG of the first sentence's distribution.")] = None,
-        threads: Threads = None,
-        cluster: Cluster = None,
-        cluster_wait: ClusterWait = 10.0,
+        machine: ClusterMachine = ClusterMachine(),
     ) -> None:
-        """Choose the candidate that agrees most with all others: minimum Bayes risk.
+        """Choose the candidate with the highest expected utility (minimum Bayes risk).
 
-        Candidates that are equal count as one with their weights added. The gain of a candidate is the metric's
-        sentence score, with each string of the evidence as reference in turn, weighted by its probability.
-        Choices are written as sentences are read, unless a format or an option needs all of them. They are in the order
-        of the file; OpenAI's batches and tables, whose lines come in any order, in the natural order of their ids.
+        The expected utility of a candidate is the average of the metric's sentence score, with each pseudo-reference
+        in turn as the reference, weighted by its probability. Equal candidates are merged and their weights added.
+        Choices are written while sentences are read, unless a format or an option needs all sentences at once. They
+        keep the order of the file; OpenAI batches and tables, whose lines have no fixed order, are sorted by their ids
+        in natural order.
         """
         if utility_matrix_in is not None and utility_matrix is not None:
             raise UsageError(
-                "--utility-matrix-in replaces the gains that --utility-matrix would write; give one of them"
+                "--utility-matrix-in replaces the utilities that --utility-matrix would write; give one of them"
             )
-        if utility_matrix_in is not None and cluster is not None:
+        if utility_matrix_in is not None and machine.cluster is not None:
             raise UsageError("--utility-matrix-in leaves nothing to do for a --cluster; give one of them")
         if weights is not None and (weights_from is not None or scale != 1.0):
             raise UsageError("--weights replaces --weights-from and --scale; give one or the other")
         if picture is not None:
             require_matplotlib()
-        wanted, seen = wanted_order(order, source), IdsInTurn()
+        wanted, seen = output_order(order, source), IdsInTurn()
         rule = Mbr(metric=metric, scale=scale, weights_from=weights_from)
-        # Weights and gains in files are those of all sentences, which are then one block.
+        # Files of weights and utilities cover all sentences, which are then one block.
         whole = weights is not None or utility_matrix is not None or utility_matrix_in is not None
-        with opened_runtime(cluster, threads, cluster_wait) as runtime, contextlib.ExitStack() as stack:
+        with machine.open() as runtime, contextlib.ExitStack() as stack:
             done = None
             if not (whole or (_is_standard(out) and sys.stdout.isatty())):
                 done = stack.enter_context(runtime.stage(f"choosing among {candidates}"))
@@ -154,7 +159,7 @@ def register(app: typer.Typer) -> None:
             if utility_matrix_in is not None:
                 gained, metric = decide_by_utilities(blocks, utility_matrix_in), "utility"
             else:
-                # What has come through a pipe is decided before more is asked for; of a file, workers may be ahead.
+                # From a pipe, one block is decided before the next is read; from a file, workers may be ahead.
                 groups = [blocks] if candidates.is_file() else ([block] for block in blocks)
                 by_metric = partial(
                     decide_by_metric,
@@ -163,7 +168,7 @@ def register(app: typer.Typer) -> None:
                     runtime=runtime if whole else runtime.quiet(),
                 )
                 gained = itertools.chain.from_iterable(map(by_metric, groups))
-            report = _write(out, gained, _Arranged(candidates, wanted, ids, runtime=runtime))
+            report = _write(out, gained, _OutputLines(candidates, wanted, ids, runtime=runtime))
         if wanted is None and not ids:
             seen.warn(candidates, runtime=runtime)
         if utility_matrix is not None:
@@ -174,7 +179,7 @@ def register(app: typer.Typer) -> None:
 
 
 class _Report:
-    """What is said at the end, counted block by block."""
+    """Statistics of the run, counted block by block."""
 
     def __init__(self) -> None:
         self._first: BlockDecisions | None = None
@@ -204,7 +209,7 @@ class _Report:
         self._chosen_gain = _added(self._chosen_gain, one.chosen.values[filled])
 
     def show(self, path: Path, metric: str, *, runtime: Runtime) -> None:
-        """Print it."""
+        """Print the statistics."""
         if self._filled < self._sentences:
             empty = self._sentences - self._filled
             runtime.warn(f"{empty:,} of {self._sentences:,} sentences have no candidates; their lines are empty")
@@ -223,7 +228,7 @@ class _Report:
 
 
 def _added(total: float, values: NDArray[np.float64]) -> float:
-    """The sum, added up one by one: it does not depend on where blocks end."""
+    """Return the sum, added up one by one, so that it does not depend on where blocks end."""
     return float(np.add.accumulate(np.append(total, values))[-1])
 
 
@@ -232,7 +237,7 @@ def _is_standard(out: Path) -> bool:
 
 
 def _read(path: Path, form: NBestFormat, whole: bool, done: ShareDone | None, runtime: Runtime) -> Iterator[NBest]:
-    """Lists in blocks, or as one; as many are read at once as show that there are candidates."""
+    """Read lists in blocks, or as one block; read ahead until there is a candidate, or raise an error."""
     blocks = form.read_blocks(path, done=done, runtime=runtime.quiet())
     if whole:
         all_blocks = [*map(_without_features, blocks)]
@@ -246,12 +251,12 @@ def _read(path: Path, form: NBestFormat, whole: bool, done: ShareDone | None, ru
 
 
 def _without_features(block: NBest) -> NBest:
-    """What is decided by; blocks may wait for workers, and most of what was read is features."""
+    """Drop the features: they need most of the memory, and blocks may wait for workers."""
     return replace(block, features=FeatureRows.zeros(len(block.scores)), segmentations=None, extras=None)
 
 
 def _with_numbers(pairs: Iterator[tuple[NBest, NBest]], path: Path) -> Iterator[tuple[NBest, NBest]]:
-    """The same blocks, if there is a number to weigh the first evidence by."""
+    """Yield the same blocks; raise an error if the first pseudo-references have no number as a weight."""
     known = False
     for ours, others in pairs:
         if not known and len(others.scores):
@@ -267,8 +272,8 @@ def _weighted(blocks: Iterator[NBest], weights: Path, owner: Path) -> Iterator[N
     yield replace(lists, logprobs=_log_weights(weights, lists, owner))
 
 
-class _Arranged:
-    """What is chosen as lines of the output: as it comes, or in the order that somebody wants, when all is known."""
+class _OutputLines:
+    """Lines of the output: as they are decided, or at the end if another order is asked for."""
 
     def __init__(self, path: Path, wanted: Wanted | None, show_ids: bool, *, runtime: Runtime):
         self._path, self._wanted, self._show_ids, self._runtime = path, wanted, show_ids, runtime
@@ -277,7 +282,7 @@ class _Arranged:
         self._lines: list[str] = []
 
     def add(self, one: BlockDecisions) -> bytes:
-        """Take what was chosen of a block; returns what can be written now."""
+        """Add the choices of a block; return what can be written now."""
         if self._wanted is None and not self._show_ids:
             return one.chosen.corpus.text()
         lists, lines = one.block.lists, one.chosen.lines()
@@ -289,7 +294,7 @@ class _Arranged:
         return b""
 
     def rest(self) -> bytes:
-        """What is left to write."""
+        """Return what is left to write."""
         if self._wanted is None:
             return b""
         sources = self._sources if len(self._sources) == len(self._ids) else None
@@ -305,8 +310,8 @@ def _text(lines: Iterable[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def _write(out: Path, decided: Iterable[BlockDecisions], arranged: _Arranged) -> _Report:
-    """Write what is chosen as it becomes known; of a file, nothing is seen before all of it is there."""
+def _write(out: Path, decided: Iterable[BlockDecisions], arranged: _OutputLines) -> _Report:
+    """Write choices as they are made; a file appears only when it is complete."""
     report = _Report()
     with open_output(out) as stream:
         for one in decided:

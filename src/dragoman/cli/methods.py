@@ -1,4 +1,4 @@
-"""`dragoman methods`: tuning methods, metrics, decision rules and all else that is chosen by name, with options."""
+"""`dragoman methods`: list and explain tuning methods, metrics, decision rules and other components."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def register(app: typer.Typer) -> None:
 
     @command(group, "list", examples=["dragoman methods list", "dragoman methods list metric"])
     def list_(
-        kind: Annotated[KindName | None, typer.Argument(help="Only those of this kind.")] = None,
+        kind: Annotated[KindName | None, typer.Argument(help="List this kind only.")] = None,
     ) -> None:
-        """List what can be chosen by name, with a line about each."""
+        """List tuning methods, metrics, decision rules and so on, with a line about each."""
         for name, one in KINDS.items():
             if kind in (None, name):
                 rows = [(found, _summary(one.registry.get(found))) for found in one.registry.names()]
@@ -35,12 +35,12 @@ def register(app: typer.Typer) -> None:
 
     @command(group, "show", examples=["dragoman methods show mert", "dragoman methods show chrf --kind metric"])
     def show(
-        name: Annotated[str, typer.Argument(help="What it is called.", autocompletion=_all_names)],
-        kind: Annotated[KindName | None, typer.Option(help="Of which kind, where there are several.")] = None,
+        name: Annotated[str, typer.Argument(help="Its name; see `dragoman methods list`.", autocompletion=_all_names)],
+        kind: Annotated[KindName | None, typer.Option(help="Its kind, if several kinds have this name.")] = None,
     ) -> None:
-        """Say what a method, metric, decision rule, ... computes, what it costs, and what its options are.
+        """Explain a method, metric, decision rule, ...: what it computes, what it costs, and its options.
 
-        The text is that of its class: the paper, the cost, and where it departs from the paper.
+        The text is the docstring of its class: the paper, the cost, and departures from the paper.
         """
         wanted = KINDS if kind is None else {kind: KINDS[kind]}
         found = [one for one in wanted.values() if name in one.registry.names()]
@@ -80,7 +80,7 @@ def _show(name: str, kind: Kind, cls: type[Options]) -> None:
 
 
 def _values(hint: Any, limits: typing.Mapping[str, Any]) -> str:
-    """The values that an option takes: their type with its limits, or the choices."""
+    """Return the values that an option takes: their type with its limits, or the choices."""
     kinds = typing.get_args(hint) if type(None) in typing.get_args(hint) else (hint,)
     named = [
         "|".join(map(str, typing.get_args(one))) if typing.get_origin(one) is Literal else one.__name__.lower()

@@ -1,4 +1,4 @@
-"""`dragoman model`: look into a model, check it, cut it down to a test set, mix tables, add features or rules."""
+"""`dragoman model`: show, check or filter a model, interpolate phrase tables, add features or grammars."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from dragoman.cli.mixing import register_mix
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import Force, Threads, command, command_group, refuse_existing
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.flags import Flags, Force, Prepared, command, command_group, refuse_existing
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import UsageError
 from dragoman.core.options import options_from
@@ -29,6 +28,9 @@ from dragoman.model.edit import bake, encode, filtered, with_grammar
 from dragoman.model.grammar import Grammar
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.rule_scores import AlignedText
+from dragoman.training.adapt import tuning_bitext
+from dragoman.training.align import ALIGNERS
+from dragoman.training.mix import Mixing, TuningText, mix as mix_models
 from dragoman.training.rules.extract import aligned_text
 
 Chosen = TypeVar("Chosen", bound=Feature)
@@ -48,27 +50,27 @@ def register(app: typer.Typer) -> None:
         "show",
         examples=[
             "dragoman model show model",
-            "dragoman model show model 'la maison' --most 5",
+            "dragoman model show model 'la maison' --limit 5",
             "dragoman model show hierarchical-model 'ne [X] pas'",
         ],
     )
     def show(
         model: ModelFolder,
         phrase: Annotated[
-            str | None, typer.Argument(help="A source phrase, as the model sees it; [X] is a hole in a rule.")
+            str | None, typer.Argument(help="A tokenised source phrase; [X] is a nonterminal of a rule.")
         ] = None,
-        most: Annotated[int, typer.Option(min=1, help="How many translations at the most.")] = 20,
+        limit: Annotated[int, typer.Option(min=1, help="Maximum number of translations.")] = 20,
     ) -> None:
-        """Show what a model holds, or the translations of one source phrase or source side of rules."""
+        """Show the parts of a model, or the translations of a source phrase or of the source side of a rule."""
         loaded = Model.load(model)
         if phrase is None:
             print_model(loaded, title=str(model))
         else:
-            print_phrase(loaded, phrase, most)
+            print_phrase(loaded, phrase, limit)
 
     @command(group, "check", examples=["dragoman model check model"])
     def check(model: ModelFolder) -> None:
-        """Read every array of a model and compare it with its checksum."""
+        """Verify the checksums of all arrays of a model."""
         arrays = verify(model)
         Model.load(model)
         terminal.output().print(f"{model}: {arrays} arrays, all as they were written", markup=False)
@@ -76,19 +78,19 @@ def register(app: typer.Typer) -> None:
     @command(group, "filter", examples=["dragoman model filter model --source test.fr --out small"])
     def filter_model(
         model: ModelFolder,
-        source: Annotated[Path, typer.Option(help="Source text, prepared as the model's training text was.")],
-        out: Annotated[Path, typer.Option(help="The model folder to make.")],
-        threads: Threads = None,
+        source: Annotated[Path, typer.Option(help="Source text, tokenised like the model's training text.")],
+        out: Annotated[Path, typer.Option(help="The model folder to create.")],
+        machine: Machine = Machine(),
         force: Force = False,
     ) -> None:
-        """Keep only the phrase pairs or rules that a given text can use; everything else stays."""
+        """Keep only the phrase pairs or rules that can be used for a given text; all else is unchanged."""
         refuse_existing(out, force)
         loaded = Model.load(model)
-        small = filtered(loaded, encode(loaded, source), runtime=runtime_of(threads))
+        small = filtered(loaded, encode(loaded, source), runtime=machine.runtime())
         small.save(out)
         print_model(small, title=str(out))
 
-    register_mix(group)
+    _add_mix(group)
 
     @command(
         group,
@@ -104,7 +106,7 @@ def register(app: typer.Typer) -> None:
     )
     def add_features(
         model: ModelFolder,
-        out: Annotated[Path, typer.Option(help="The model folder to make.")],
+        out: Annotated[Path, typer.Option(help="The model folder to create.")],
         feature: Annotated[
             list[str] | None,
             typer.Option(
@@ -113,38 +115,42 @@ def register(app: typer.Typer) -> None:
         ] = None,
         global_feature: Annotated[
             list[str] | None,
-            typer.Option("--global", help=f"Likewise, one of {', '.join(GLOBAL_FEATURES.names())}; only for sampling."),
+            typer.Option(
+                "--global",
+                help=f"The same for global features: {', '.join(GLOBAL_FEATURES.names())}; only for sampling.",
+            ),
         ] = None,
         tagged: Annotated[
-            Path | None, typer.Option(help="Target text with tags, house|NN, prepared as the training text was.")
+            Path | None, typer.Option(help="Tagged target text (house|NN), tokenised like the training text.")
         ] = None,
-        text: Annotated[Path | None, typer.Option(help="Target text, if its tags are in a file of their own.")] = None,
-        tags: Annotated[Path | None, typer.Option(help="The tags of the words of --text, line by line.")] = None,
+        text: Annotated[Path | None, typer.Option(help="Target text, if the tags are in a separate file.")] = None,
+        tags: Annotated[Path | None, typer.Option(help="The tags of --text, line by line.")] = None,
         source: Annotated[
             Path | None,
             typer.Option(
-                help="Prepared source text, if a feature is to learn from links that the model does not have."
+                help="Tokenised source text, for features that need a word alignment which the model does not have."
             ),
         ] = None,
-        target: Annotated[Path | None, typer.Option(help="Its translation, line by line.")] = None,
-        alignment: Annotated[Path | None, typer.Option(help="Word links of both (Pharaoh format).")] = None,
+        target: Annotated[Path | None, typer.Option(help="Target text of --source, line by line.")] = None,
+        alignment: Annotated[Path | None, typer.Option(help="Word alignment of both (Pharaoh format).")] = None,
         force: Force = False,
     ) -> None:
-        """Give a model sparse or global features: every command then uses them, and tuners that scale weigh them.
+        """Add sparse or global features to a model.
 
-        Names appear as features occur, such as twi.the (the target word `the` without a link), swd.ne, wp.maison~house,
-        pl.s2t3 (two source and three target words), pb.NN:VB (tags on both sides of a phrase boundary), sd.reordered.3
-        (a nonterminal that stands for three words is reordered). Their weights are 0 until they are tuned.
+        Sparse features get their names as they occur, such as twi.the (the target word `the` is not aligned), swd.ne,
+        wp.maison~house, pl.s2t3 (two source and three target words), pb.NN:VB (tags on both sides of a phrase
+        boundary), sd.reordered.3 (a nonterminal that covers three words is reordered). Their weights are 0 until they
+        are tuned; use a method that scales to many weights, such as mira or pro.
 
-        A global feature is one number of a whole sentence or document. No search can score it: with a weight other than
-        0 the model translates by sampling, with --anneal or with --decision and samples as evidence.
+        A global feature is a number for a whole sentence or document. Beam search cannot score it: if its weight is
+        not 0, translate with --anneal, or with --decision and samples as evidence.
         """
         refuse_existing(out, force)
         if not (feature or global_feature):
-            raise UsageError("no feature is named; expected --feature or --global")
+            raise UsageError("no feature is given; expected --feature or --global")
         chosen = [_feature(SPARSE_FEATURES, one) for one in feature or []]
         chosen += [_feature(GLOBAL_FEATURES, one) for one in global_feature or []]
-        loaded, runtime = Model.load(model), runtime_of()
+        loaded, runtime = Model.load(model), Machine().runtime()
         labelled = _tagged(tagged, text, tags)
         if labelled is not None and loaded.settings.lowercase:
             labelled = labelled.lowercased()
@@ -164,27 +170,98 @@ def register(app: typer.Typer) -> None:
     )
     def add_grammar(
         model: ModelFolder,
-        name: Annotated[str, typer.Option(help="What to call the grammar; its features begin with it.")],
-        other: Annotated[Path, typer.Option("--from", help="The model folder that has the phrases or rules.")],
-        out: Annotated[Path, typer.Option(help="The model folder to make.")],
+        name: Annotated[str, typer.Option(help="Name of the new grammar; its features begin with it.")],
+        other: Annotated[Path, typer.Option("--from", help="The model folder to take phrases or rules from.")],
+        out: Annotated[Path, typer.Option(help="The model folder to create.")],
         part: Annotated[
-            str | None, typer.Option(help="Which of its phrase tables or grammars; needed if it has several.")
+            str | None, typer.Option(help="Name of the phrase table or grammar; needed if there are several.")
         ] = None,
-        threads: Threads = None,
+        machine: Machine = Machine(),
         force: Force = False,
     ) -> None:
-        """Give a hierarchical model the phrases or rules of another model as a further grammar.
+        """Add the phrases or rules of another model to a hierarchical model, as one more grammar.
 
-        So rules can come from one corpus and phrases from another. The new grammar has weights of its own, NAME.fwd and
+        Rules can then come from one corpus and phrases from another. The new grammar has its own weights, NAME.fwd and
         so on, and NAME.penalty, which counts its rules; they are untuned. Words that only the other model knows are
-        added; the language models stay those of the first.
+        added; the language models do not change.
         """
         refuse_existing(out, force)
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
         both = with_grammar(Model.load(model), name, Model.load(other), part=part, runtime=runtime)
         with runtime.stage(f"writing {out}"):
             both.save(out)
         print_model(both, title=str(out))
+
+
+def _add_mix(group: typer.Typer) -> None:
+    """Add `dragoman model mix`."""
+
+    @command(
+        group,
+        "mix",
+        examples=[
+            "dragoman model mix --table in=model1 --table out=model2 --source dev.fr --reference dev.en --out mixed",
+            "dragoman model mix --table in=model1 --table out=model2 --weights 0.7,0.3 --out mixed",
+            "dragoman model mix --table a=m1 --table b=m2 --table c=m3 --weights uniform --keep-components --out mixed",
+        ],
+    )
+    def mix(
+        table: Annotated[
+            list[str], typer.Option(help="NAME=MODEL: a model whose phrase table takes part; repeatable.")
+        ],
+        out: Annotated[Path, typer.Option(help="The model folder to create.")],
+        mixing: Annotated[Mixing, Flags("Mixture")],
+        source: Annotated[Path | None, typer.Option(help="Source text of the tuning set.")] = None,
+        reference: Annotated[Path | None, typer.Option(help="Reference translation of the tuning set.")] = None,
+        base: Annotated[
+            Path | None, typer.Option(help="Model to take all other parts from. Default: the first.")
+        ] = None,
+        alignment: Annotated[
+            Path | None, typer.Option(help="Word alignment of the tuning set from another tool (Pharaoh format).")
+        ] = None,
+        align_with: Annotated[
+            str | None,
+            typer.Option(help="SOURCE,TARGET: tokenised parallel text to align together with the tuning set."),
+        ] = None,
+        aligner: Annotated[str, typer.Option(help=f"One of {', '.join(ALIGNERS.names())}.")] = "auto",
+        aligner_option: Annotated[
+            list[str] | None, typer.Option(help="NAME=VALUE for an option of the aligner; repeatable.")
+        ] = None,
+        prepared: Prepared = False,
+        machine: Machine = Machine(),
+        force: Force = False,
+    ) -> None:
+        """Interpolate the phrase tables of several models linearly.
+
+        The result has the phrase pairs of all tables; a pair that a table lacks has probability 0 there. Each score has
+        its own interpolation weights, which sum to 1. By default they minimise the perplexity of the phrase pairs of
+        a tuning set. To extract these pairs, the tuning set is aligned together with the tables' short phrases, unless
+        --alignment or --align-with is given.
+
+        With --keep-components the interpolation weights become weights of the model, such as mix.tm.fwd.in, which
+        `dragoman tune --method pro-mix` tunes together with all others.
+        """
+        refuse_existing(out, force)
+        runtime = machine.runtime()
+        models = {name: Model.load(path) for name, path in parse_named(table, "--table", "MODEL").items()}
+        if (source is None) != (reference is None):
+            raise UsageError("--source and --reference go together")
+        tuning = None
+        if source is not None and reference is not None:
+            text = next(iter(models.values())).preparation(prepared=prepared)
+            beside = None if align_with is None else Bitext.read(*parse_two_files(align_with, "--align-with"))
+            tuning = TuningText(tuning_bitext(source, reference, text, runtime=runtime), alignment, beside)
+        mixed = mix_models(
+            models,
+            mixing,
+            tuning=tuning,
+            base=None if base is None else Model.load(base),
+            aligner=options_from(ALIGNERS.get(aligner), aligner_option or []),
+            runtime=runtime,
+        )
+        with runtime.stage(f"writing {out}"):
+            mixed.save(out)
+        print_interpolation_weights(mixed, title=f"{out}: {len(next(iter(mixed.tables.values()))):,} phrase pairs")
 
 
 def _feature(features: Registry[Chosen], text: str) -> Feature:
@@ -247,8 +324,8 @@ def _shown(options: Mapping[str, object]) -> str:
     return ", ".join(f"{name.replace('_', '-')}={value}" for name, value in options.items())
 
 
-def print_phrase(model: Model, phrase: str, most: int) -> None:
-    """Print the translations of a source phrase, or side of a rule, with their scores."""
+def print_phrase(model: Model, phrase: str, limit: int) -> None:
+    """Print the translations of a source phrase, or of the source side of a rule, with their scores."""
     ids = [-1 if word == _HOLE and model.grammars else model.source_vocab.id(word) for word in phrase.split()]
     console = terminal.output()
     grammars = {name: _rules_of(grammar, ids) for name, grammar in model.grammars.items()}
@@ -256,7 +333,7 @@ def print_phrase(model: Model, phrase: str, most: int) -> None:
     for name, table in parts.items():
         found = table.lookup(ids)
         rows = []
-        for row in found[:most]:
+        for row in found[:limit]:
             target = _spelt(model, table.targets[row if isinstance(table, Grammar) else int(table.target_ids[row])])
             links = (
                 ""
@@ -270,7 +347,7 @@ def print_phrase(model: Model, phrase: str, most: int) -> None:
 
 
 def _rules_of(grammar: Grammar | CorpusGrammar, side: Sequence[int]) -> Grammar:
-    """The rules with a source side, perhaps among others; those on demand are looked up for words around holes."""
+    """Return a grammar that has the rules of a source side; rules on demand are extracted for it."""
     if isinstance(grammar, Grammar):
         return grammar
     hole = [UNK] * grammar.options.min_hole_source
@@ -279,6 +356,39 @@ def _rules_of(grammar: Grammar | CorpusGrammar, side: Sequence[int]) -> Grammar:
 
 
 def _spelt(model: Model, side: NDArray[np.int32]) -> str:
-    """A target side in words; what fills the first hole of the source is [X1]."""
+    """Write a target side in words; [X1] is the first nonterminal of the source side."""
     words = model.target_vocab.text(np.maximum(side, 0)).split(" ") if len(side) else []
     return " ".join(word if symbol >= 0 else f"[X{-symbol}]" for word, symbol in zip(words, side, strict=True))
+
+
+def parse_named(texts: Sequence[str], flag: str, what: str) -> dict[str, str]:
+    """Parse NAME=VALUE texts; refuse names and values that are given twice."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise UsageError(f"{flag} is '{text}'; expected NAME={what}")
+        if name in found:
+            raise UsageError(f"{flag} {name} is given twice; expected different names")
+        same = [other for other, before in found.items() if before == value]
+        if same:
+            raise UsageError(f"{flag} {name} is {value}, and so is {same[0]}; expected different values")
+        found[name] = value
+    return found
+
+
+def parse_two_files(text: str, flag: str) -> tuple[Path, Path]:
+    """Parse SOURCE,TARGET."""
+    source, comma, target = text.partition(",")
+    if not (source and comma and target) or "," in target:
+        raise UsageError(f"{flag} is '{text}'; expected two files, SOURCE,TARGET")
+    return Path(source), Path(target)
+
+
+def print_interpolation_weights(model: Model, title: str) -> None:
+    """Print the interpolation weights of a mixture, a row for each score."""
+    about = model.history["mixture"]
+    tables, shares = about["tables"], about["shares"]
+    scores = dict.fromkeys(name.removeprefix("mix.").rpartition(".")[0] for name in shares)
+    rows = [(score, *(f"{shares[f'mix.{score}.{table}']:.4f}" for table in tables)) for score in scores]
+    terminal.output().print(terminal.table(title, ["score", *tables], rows))

@@ -1,4 +1,4 @@
-"""`dragoman normalise`: turn historical spelling into modern spelling, by examples: train, apply, suggest, evaluate."""
+"""`dragoman normalise`: convert historical spelling to modern spelling: train, apply, suggest, evaluate."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from dragoman.cli.shell.flags import (
     Flags,
     Force,
     Json,
-    Threads,
     command,
     command_group,
     refuse_existing,
 )
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output, read_chunks, read_lines
 from dragoman.core.locks import output_locked
@@ -42,13 +41,14 @@ Folder = Annotated[Path, typer.Option("--model", help="The folder of a normalise
 Tokens = Annotated[
     bool,
     typer.Option(
-        "--tokens", help="Each line is a token (the first column of a table), with empty lines between sentences."
+        "--tokens",
+        help="The input has one token per line (the first column of a table), and empty lines between sentences.",
     ),
 ]
 MarkupOption = Annotated[
     MarkupMode,
     typer.Option(
-        "--markup", help="Keep tags, comments and entities as they are (xml), or take all for text; auto looks first."
+        "--markup", help="xml: do not change tags, comments and entities; none: treat all as text; auto: detect."
     ),
 ]
 
@@ -69,35 +69,34 @@ def register(app: typer.Typer) -> None:
     def train(
         examples: Annotated[
             list[Path],
-            typer.Option(help="Historical form, tab, modern form; empty lines between sentences. Repeatable."),
+            typer.Option(help="Lines of historical form, tab, modern form; empty lines between sentences. Repeatable."),
         ],
-        out: Annotated[Path, typer.Option(help="The folder to make.")],
+        out: Annotated[Path, typer.Option(help="The folder to create.")],
         spelling: Annotated[Spelling, Flags("Words")],
         characters: Annotated[CharacterModel, Flags("Model of characters")],
         learning: Annotated[Learning, Flags("Choice among candidates")],
         dev: Annotated[
-            list[Path] | None, typer.Option(help="More examples, to tune on; otherwise parts of the examples in turn.")
+            list[Path] | None,
+            typer.Option(help="Examples to tune on; repeatable. Default: cross-validation on --examples."),
         ] = None,
-        modern: Annotated[
-            list[Path] | None, typer.Option(help="Words of today's language, one a line; repeatable.")
-        ] = None,
+        modern: Annotated[list[Path] | None, typer.Option(help="Modern words, one per line; repeatable.")] = None,
         seed: Seed = 1,
-        threads: Threads = None,
+        machine: Machine = Machine(),
         force: Force = False,
     ) -> None:
         """Train a normaliser from examples.
 
-        A few hundred words with their modern forms are enough to begin with, and a list of modern words helps much.
-        A model of characters learns how spelling changed, and forms are memorised; which of them is chosen is tuned on
-        examples that were left out. The folder appears only when all is done.
+        A few hundred words with their modern forms are enough to begin with, and a list of modern words helps a lot.
+        The normaliser memorises the examples and trains a character model of how spelling changed. The choice among
+        the candidates of both is tuned on held-out examples. The folder appears only when training is complete.
         """
         refuse_existing(out, force)
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
         with output_locked(out):
             tuning = None if not dev else read_examples(dev, spelling, runtime=runtime)
             if tuning is not None and not len(tuning):
                 raise DataError(
-                    "has no examples", path=(dev or [])[0], expected="some, or no --dev: parts stand in for it"
+                    "has no examples", path=(dev or [])[0], expected="some, or no --dev for cross-validation"
                 )
             normaliser = train_normaliser(
                 read_examples(examples, spelling, runtime=runtime),
@@ -124,29 +123,29 @@ def register(app: typer.Typer) -> None:
     )
     def apply(
         model: Folder,
-        text: Annotated[Path, typer.Argument(help="What is to be normalised.")] = Path("-"),
+        text: Annotated[Path, typer.Argument(help="Text to normalise.")] = Path("-"),
         tokens: Tokens = False,
         markup: MarkupOption = "auto",
         output: Annotated[
             Literal["same", "tsv"],
             typer.Option(
-                help="Like the input, or a line a word: word, modern form, confidence, other forms with theirs."
+                help="same: like the input; tsv: a line per word with modern form, confidence, and alternatives."
             ),
         ] = "same",
         decision: Annotated[
-            str | None, typer.Option(help="The decision rule that chooses; by default, the best.")
+            str | None, typer.Option(help="Decision rule for the choice. Default: the highest-scoring form.")
         ] = None,
         decision_option: DecisionOptions = None,
-        threads: Threads = None,
+        machine: Machine = Machine(),
     ) -> None:
-        """Write text in modern spelling; spacing, punctuation and markup stay as they are.
+        """Write text in modern spelling; spacing, punctuation and markup do not change.
 
-        Forms of the examples are found whole, the longest first, though they end in punctuation. Capital letters are
-        those of the examples where these have some, and else those of the text. With --tokens, each line is one form,
-        as `evaluate` has it. Words with a tag or an entity in them are left as they are.
+        Forms of the examples are matched first, the longest ones first, even if they end in punctuation. Upper case is
+        taken from the examples if they have any, otherwise from the text. With --tokens, each line is one form, as in
+        `evaluate`. Words that contain a tag or an entity are not changed.
         """
         normaliser, rule = Normaliser.load(model), _rule(decision, decision_option)
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
 
         def explained(sentences: Sequence[Sequence[str]]) -> list[list[NormalisedWord]]:
             return normaliser.explain_sentences(sentences, rule=rule, runtime=runtime)
@@ -169,29 +168,29 @@ def register(app: typer.Typer) -> None:
     @command(
         group,
         "suggest",
-        examples=["dragoman normalise suggest --model old-to-new --most 50 < text.txt > to-annotate.tsv"],
+        examples=["dragoman normalise suggest --model old-to-new --limit 50 < text.txt > to-annotate.tsv"],
     )
     def suggest(
         model: Folder,
-        text: Annotated[Path, typer.Argument(help="Text that is to be normalised some day.")] = Path("-"),
+        text: Annotated[Path, typer.Argument(help="Text to take forms from.")] = Path("-"),
         tokens: Tokens = False,
         markup: MarkupOption = "auto",
-        most: Annotated[int, typer.Option(min=1, help="How many forms.")] = 100,
-        memorised: Annotated[bool, typer.Option("--memorised", help="Also forms that are in the examples.")] = False,
-        threads: Threads = None,
+        limit: Annotated[int, typer.Option(min=1, help="Number of forms.")] = 100,
+        memorised: Annotated[bool, typer.Option("--memorised", help="Include forms of the examples.")] = False,
+        machine: Machine = Machine(),
     ) -> None:
-        """Rank what to annotate next: forms that are frequent, and of which the normaliser is not sure.
+        """Rank forms to annotate next: frequent forms with uncertain normalisations first.
 
-        Prints form, modern form as it is now, how often it occurs, confidence, other forms. With the second column
-        corrected, the lines are examples: give them to `train` as another --examples, which takes seconds.
+        Prints form, current normalisation, frequency, confidence, alternatives. Correct the second column, and the
+        lines are examples: give them to `train` as another --examples. Training again takes seconds.
         """
-        normaliser, runtime = Normaliser.load(model), runtime_of(threads)
+        normaliser, runtime = Normaliser.load(model), machine.runtime()
         if tokens:
             words = [word for sentence in table_sentences(read_lines(text)) for word in sentence]
         else:
             blocks = _blocks(text, RunningText(normaliser.words, markup), runtime)
             words = [word for block in blocks for line in block for word in line.words]
-        found = suggestions(normaliser, words, most=most, memorised=memorised, runtime=runtime)
+        found = suggestions(normaliser, words, limit=limit, memorised=memorised, runtime=runtime)
         with open_output("-") as stream:
             for old, count, (modern, sure, others) in found:
                 row = [old, modern, str(count), f"{sure:.4f}", _others(others)]
@@ -207,19 +206,19 @@ def register(app: typer.Typer) -> None:
         ],
     )
     def evaluate(
-        test: Annotated[Path, typer.Argument(help="Examples that were not trained on.")],
+        test: Annotated[Path, typer.Argument(help="Test examples that were not trained on.")],
         model: Annotated[list[Path], typer.Option(help="The folder of a normaliser; repeatable, to compare.")],
         stem: Annotated[
             str | None,
-            typer.Option(help="Of wrong forms, also count right stems; a language that Snowball knows, as in german."),
+            typer.Option(help="Also count wrong forms with the right stem; a language of Snowball, such as german."),
         ] = None,
         as_json: Json = False,
-        threads: Threads = None,
+        machine: Machine = Machine(),
     ) -> None:
-        """Measure normalisers on examples: accuracy of tokens, of seen and unseen forms, and character error rates.
+        """Evaluate normalisers: accuracy on all tokens, on seen and on unseen forms, and character error rates.
 
-        Words left as they are, and memorised forms alone, stand beside them. The p-value of McNemar's test says how
-        likely so large a difference from the first normaliser is by chance.
+        Two baselines are evaluated too: no change, and memorised forms only. The p-values are from McNemar's test
+        against the first normaliser.
         """
         cut_to_stem = None if stem is None else stemmer(stem)
         normalisers = {str(path): Normaliser.load(path) for path in model}
@@ -228,10 +227,10 @@ def register(app: typer.Typer) -> None:
         if len(spellings) > 1:
             raise UsageError("the normalisers treat words differently (case, digits); expected the same for all")
         # Digits stay: what is right does not depend on what a token should become.
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
         examples = read_examples([test], replace(first.spelling, digits=False), runtime=runtime)
         if not len(examples):
-            raise DataError("has no examples", path=test, expected="historical form, tab, modern form a line")
+            raise DataError("has no examples", path=test, expected="lines of historical form, tab, modern form")
         words = [token.historical for token in examples.tokens]
         predictions = {}
         for name, one in normalisers.items():
@@ -278,7 +277,7 @@ def _rule(decision: str | None, options: Sequence[str] | None) -> Rule | None:
 
 
 def _blocks(path: Path, running: RunningText, runtime: Runtime) -> Iterator[list[SplitLine]]:
-    """The lines of running text as they come; says so if they are taken for markup."""
+    """Yield the lines of running text as they are read; print a note if they are treated as markup."""
     said = running.recognised
     for chunk in read_chunks(path, prompt=True):
         text = chunk.data.decode("utf-8")
@@ -286,17 +285,17 @@ def _blocks(path: Path, running: RunningText, runtime: Runtime) -> Iterator[list
         if running.recognised and not said:
             said = True
             runtime.note(
-                "the text looks like XML or HTML: tags and entities stay as they are (--markup none takes all for text)"
+                "the text looks like XML or HTML: tags and entities do not change (--markup none treats all as text)"
             )
     yield running.lines("")
     if running.unclosed is not None:
-        runtime.warn(f"{path}: the {running.unclosed} that was begun last never ends: what follows is left as it is")
+        runtime.warn(f"{path}: the last {running.unclosed} is not closed: the text after its start is unchanged")
 
 
 def _lines(
     sentences: Sequence[Sequence[str]], found: Sequence[Sequence[NormalisedWord]], *, tsv: bool
 ) -> Iterator[str]:
-    """A line a word, and an empty one after each sentence."""
+    """Yield a line per word, and an empty line after each sentence."""
     for words, normalised in zip(sentences, found, strict=True):
         for word, one in zip(words, normalised, strict=True):
             yield f"{word}\t{one.modern}\t{one.confidence:.4f}\t{_others(one.alternatives)}" if tsv else one.modern
@@ -304,9 +303,9 @@ def _lines(
 
 
 def _others(alternatives: Sequence[tuple[str, float]]) -> str:
-    """Other forms that are worth a look, with their probabilities."""
+    """Format the most probable alternatives."""
     return " ".join(f"{form} ({sure:.4f})" for form, sure in alternatives[:_SHOWN] if sure >= _LEAST)
 
 
-#: So many other forms are shown, and none that is less probable.
+#: Maximum number of alternatives shown, and their minimum probability.
 _SHOWN, _LEAST = 3, 0.001

@@ -1,4 +1,4 @@
-"""`dragoman oracles`: what online MIRA hopes for and fears in a sentence, as a picture."""
+"""`dragoman oracles`: list and draw the hope and fear translations of online MIRA for a sentence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dragoman.cli.score import ReferenceFiles, print_signature
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Flags, ModelFolder, Prepared, SourceFile, WeightsFile, command
 from dragoman.cli.shell.loading import load_translator
-from dragoman.cli.shell.terminal import runtime_of
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.errors import UsageError
 from dragoman.forest.hope import FEAR, Objective, hope
 from dragoman.metrics.combined import parse_metric
@@ -37,30 +37,32 @@ def register(app: typer.Typer) -> None:
         source: SourceFile,
         reference: ReferenceFiles,
         limits: Annotated[SearchLimits, Flags("Search")],
-        space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
-        line: Annotated[int, typer.Option(min=1, help="Which line of the source; the first is 1.")] = 1,
+        space: Annotated[SpaceLimits, Flags("Search space (default: the model's settings)")],
+        line: Annotated[int, typer.Option(min=1, help="Line number of the sentence, from 1.")] = 1,
         mu: Annotated[
             list[str] | None,
-            typer.Option(help="What the model counts, from 0 to 1, or inf for fear; repeatable. [0, 0.5, 1, inf]"),
+            typer.Option(
+                help="Weight of the model score, from 0 to 1, or inf for fear; repeatable. Default: 0, 0.5, 1, inf."
+            ),
         ] = None,
-        nbest: Annotated[int, typer.Option(min=1, help="Translations for each.")] = 10,
+        nbest: Annotated[int, typer.Option(min=1, help="Number of translations for each mu.")] = 10,
         out: Annotated[Path | None, typer.Option(help="SVG file for the picture.")] = None,
         weights: WeightsFile = None,
-        metric: Annotated[str, typer.Option(help="What the translations should be good by.")] = "bleu",
+        metric: Annotated[str, typer.Option(help="The metric B; see `dragoman score --help`.")] = "bleu",
         prepared: Prepared = False,
     ) -> None:
         """List the best translations of a sentence by (1 - mu) · B + mu · score for several mu, and draw them.
 
-        B is the metric within a document of the lines before it, as online MIRA has it (dragoman tune --method
-        mira-online), in words of the source: with mu 0 it alone counts, with 1 the model alone, and inf is what MIRA
-        fears, good for the model and bad for the metric. The first of 0.5 is MIRA's oracle.
+        B is the metric in the context of the lines before the sentence, times the source length, as in online MIRA
+        (dragoman tune --method mira-online). With mu 0 only B counts, with mu 1 only the model score, and inf is MIRA's
+        fear: high model score and low B. The first translation of mu 0.5 is MIRA's oracle (hope).
         """
-        runtime = runtime_of(1)
+        runtime = Machine(threads=1).runtime()
         translator = load_translator(model, weights, limits, space, runtime=runtime)
         preparation = translator.model.preparation(prepared=prepared)
         text = ReferencedText.read(source, reference, preparation, runtime=runtime)
         if line > len(text):
-            raise UsageError(f"--line is {line}, and {source} has {len(text)} lines")
+            raise UsageError(f"--line is {line}, but {source} has {len(text)} lines")
         objectives = dict(map(_objective, mu)) if mu else OBJECTIVES
         chosen = parse_metric(metric)
         finder = HypothesisFinder(

@@ -1,4 +1,4 @@
-"""`dragoman rerank`: tune on, and choose from, anybody's n-best lists."""
+"""`dragoman rerank`: tune weights on n-best lists of any system, and rerank lists with them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.console import Group
 
 from dragoman.cli.score import ReferenceFiles, Seed, print_signature
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import Threads, command, command_group
+from dragoman.cli.shell.flags import command, command_group
 from dragoman.cli.shell.loading import (
     FailedLines,
     Format,
@@ -24,12 +24,11 @@ from dragoman.cli.shell.loading import (
     Order,
     Source,
     chosen_format,
+    output_order,
     read_numbers,
-    wanted_order,
     with_id,
 )
-from dragoman.cli.shell.terminal import runtime_of
-from dragoman.core.corpus import Corpus
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output
 from dragoman.core.nbest import NBest
@@ -39,6 +38,7 @@ from dragoman.core.weights import Weights
 from dragoman.evaluation.statistics.significance import bootstrap_scores, confidence_interval
 from dragoman.formats.nbest.format import NBestFormat
 from dragoman.formats.nbest.order import IdsInTurn, read_texts
+from dragoman.front.candidates import first_hypotheses
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import read_references, reference_files
 from dragoman.tuning import TUNERS
@@ -62,16 +62,16 @@ Candidates = Annotated[Path, typer.Option(help="N-best lists of any system.")]
 Features = Annotated[
     list[str] | None,
     typer.Option(
-        "--feature", help="NAME=FILE: one more feature, a number a line for each hypothesis of the file; repeatable."
+        "--feature", help="NAME=FILE: an additional feature, one number per line for each hypothesis; repeatable."
     ),
 ]
 
-#: Numbers with more gaps than this, and than there are lists, do not count lines.
+#: Ids with more gaps than this, and than there are lists, are not line numbers.
 _MOST_GAPS = 1_000_000
 
 
 def _methods() -> list[str]:
-    """The methods that take lists."""
+    """Return the methods that work on n-best lists."""
     return [name for name in TUNERS.names() if issubclass(TUNERS.get(name), Tuner)]
 
 
@@ -90,7 +90,7 @@ def register(app: typer.Typer) -> None:
     )
     def tune(
         candidates: Candidates,
-        out: Annotated[Path, typer.Option(help="Where the weights go.")],
+        out: Annotated[Path, typer.Option(help="Output file for the weights.")],
         reference: ReferenceFiles,
         format_name: Format = None,
         format_option: FormatOptions = None,
@@ -100,26 +100,29 @@ def register(app: typer.Typer) -> None:
         failed: FailedLines = None,
         missing: MissingNumbers = "refuse",
         method: Annotated[str, typer.Option(help=f"One of {', '.join(_methods())}.")] = "mert",
-        method_option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE for the method; repeatable.")] = None,
-        metric: Annotated[str, typer.Option(help="What is optimised; see `dragoman score --help`.")] = "bleu",
-        start: Annotated[Path | None, typer.Option(help="Weights to begin with.")] = None,
+        method_option: Annotated[
+            list[str] | None, typer.Option(help="NAME=VALUE for an option of the method; repeatable.")
+        ] = None,
+        metric: Annotated[str, typer.Option(help="The metric to optimise; see `dragoman score --help`.")] = "bleu",
+        start: Annotated[Path | None, typer.Option(help="Initial weights.")] = None,
         seed: Seed = 1,
-        threads: Threads = None,
+        machine: Machine = Machine(),
     ) -> None:
-        """Find weights under which the best hypotheses of the lists score best.
+        """Tune weights so that the highest-scoring hypotheses of the lists optimise the metric.
 
-        Prints what the lists' own order, the new weights, and the best and worst possible choice score. BLEU of raw
-        lists has sacreBLEU's tokeniser, as `dragoman score` has; `--metric bleu:tokenise=none` takes them as they are.
+        Prints the scores of the lists' first hypotheses, of the choices under the new weights, and of the best and
+        worst possible choices. BLEU of raw text uses sacreBLEU's tokeniser, as in `dragoman score`; `--metric
+        bleu:tokenise=none` turns it off.
         """
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
         tuner = options_from(TUNERS.get(method), method_option or [])
         if not isinstance(tuner, Tuner):
             raise UsageError(f"{method} samples derivations of a model; lists need one of {', '.join(_methods())}")
         parse_metric(metric)  # refuses what it cannot read before anything else is read
-        by_id, wanted = _references_by_id(reference), wanted_order(order, source)
+        by_id, wanted = _references_by_id(reference), output_order(order, source)
         references = read_references(reference, runtime=runtime) if by_id is None else []
-        asked = _Asked(candidates, format_name, format_option, feature, missing)
-        # A sentence without hypotheses is left out, whoever calls it failed.
+        asked = _ListRequest(candidates, format_name, format_option, feature, missing)
+        # Sentences without hypotheses are skipped below, whether or not the file marks them as failed.
         failed = "refuse" if failed == "refuse" else None
         count = len(references[0]) if by_id is None and wanted is None else None
         lists = asked.read(failed=failed, sentences=count, runtime=runtime).lists
@@ -158,8 +161,10 @@ def register(app: typer.Typer) -> None:
     )
     def apply(
         candidates: Candidates,
-        weights: Annotated[Path, typer.Option(help="Weights, as `rerank tune` writes them.")],
-        out: Annotated[Path | None, typer.Option(help="Write the lists, sorted anew, in the format they had.")] = None,
+        weights: Annotated[Path, typer.Option(help="Weights, as written by `rerank tune`.")],
+        out: Annotated[
+            Path | None, typer.Option(help="Output file for the reranked lists, in the same format.")
+        ] = None,
         format_name: Format = None,
         format_option: FormatOptions = None,
         feature: Features = None,
@@ -169,23 +174,23 @@ def register(app: typer.Typer) -> None:
         missing: MissingNumbers = "refuse",
         ids: Ids = False,
     ) -> None:
-        """Print the best hypothesis of each list under some weights.
+        """Print the best hypothesis of each list under the given weights.
 
-        Lists with numbers give the lines of these numbers, counted from 0, and a sentence without a list an empty line;
-        lists with names give their lines in the natural order of these (req-2 before req-17), or, if they have none, in
-        that of the file. Give --missing the value that the weights were tuned with.
+        If the ids of lists are numbers, they are line numbers from 0; a sentence without a list gives an empty line.
+        Lists with other ids are sorted in natural order (req-2 before req-17). Lists without ids keep the order of the
+        file. Use the same --missing as for tuning.
         """
-        runtime = runtime_of()
-        wanted = wanted_order(order, source)
+        runtime = Machine().runtime()
+        wanted = output_order(order, source)
         marks = [name for name in Weights.read(weights) if name.endswith(MARK)]
-        asked = _Asked(candidates, format_name, format_option, feature, missing)
+        asked = _ListRequest(candidates, format_name, format_option, feature, missing)
         lists, form, own = asked.read(failed=failed, marks=marks, runtime=runtime)
         chosen = _fitting(weights, lists)
         idle = [name for name in lists.features.names if name not in chosen]
         if idle:
             runtime.warn(
-                f"{weights}: {len(idle):,} of {len(lists.features.names):,} features have no weight and count"
-                f" for nothing: {', '.join(idle[:3])}{', ...' if len(idle) > 3 else ''}"
+                f"{weights}: {len(idle):,} of {len(lists.features.names):,} features have no weight and are"
+                f" ignored: {', '.join(idle[:3])}{', ...' if len(idle) > 3 else ''}"
             )
         sorted_lists = reranked(lists, chosen)
         if wanted is not None:
@@ -200,7 +205,7 @@ def register(app: typer.Typer) -> None:
                 text = firsts.get(i, "")
                 stream.write(f"{with_id(names[i] if i >= 0 else line, text) if ids else text}\n".encode())
         if out is not None:
-            # What the lists' own numbers became is no feature of the file.
+            # Features made from the lists' own numbers do not belong to the file.
             form.write(out, replace(sorted_lists, features=sorted_lists.features.restricted(own)), runtime=runtime)
 
 
@@ -211,7 +216,7 @@ def _warn_of_order(lists: NBest, path: Path, runtime: Runtime) -> None:
 
 
 def _references_by_id(paths: Sequence[Path]) -> list[dict[str, str]] | None:
-    """References that have ids; None if they are lines."""
+    """Read references that have ids; None if they are plain lines."""
     files = reference_files(paths)
     found = [read_texts(file) for file in files if str(file) != "-"]
     texts = [one for one in found if one is not None]
@@ -221,7 +226,7 @@ def _references_by_id(paths: Sequence[Path]) -> list[dict[str, str]] | None:
 
 
 def _lists_of_lines(ids: Sequence[int | str], path: Path, runtime: Runtime) -> list[int]:
-    """Which list each line of the output comes from; -1 where there is none."""
+    """Return the list of each output line; -1 if there is none."""
     numbers = [name for name in ids if isinstance(name, int)]
     if not numbers:
         return list(range(len(ids)))
@@ -230,20 +235,20 @@ def _lists_of_lines(ids: Sequence[int | str], path: Path, runtime: Runtime) -> l
             (name for name in ids if not isinstance(name, int)), min(numbers) if min(numbers) < 0 else max(numbers)
         )
         raise DataError(
-            f"{len(ids)} lists have numbers for lines, but one has '{odd}'", path=path, expected="lines counted from 0"
+            f"the ids of {len(ids)} lists are line numbers, except '{odd}'", path=path, expected="numbers from 0"
         )
     places = {number: i for i, number in enumerate(numbers)}
     found = [places.get(line, -1) for line in range(max(numbers) + 1)]
     if missing := found.count(-1):
         runtime.warn(
-            f"{path}: {missing:,} of {len(found):,} sentences have no list, the first of them has the id"
-            f" {found.index(-1)}; their lines are empty"
+            f"{path}: {missing:,} of {len(found):,} sentences have no list (the first has the id"
+            f" {found.index(-1)}); their lines are empty"
         )
     return found
 
 
 def _choice_table(title: str, problem: Problem, weights: NDArray[np.float64], seed: int) -> Group:
-    """What the lists' own order, the weights, and the best and worst possible choice score."""
+    """Tabulate the scores of the first hypotheses, of the tuned choices, and of the best and worst choices."""
     picked = choices(problem, weights)
     rows: list[tuple[object, ...]] = []
     for name in ("first", "tuned", "oracle", "worst"):
@@ -253,8 +258,8 @@ def _choice_table(title: str, problem: Problem, weights: NDArray[np.float64], se
     return terminal.table(title, ["choice", "score", "from", "to"], rows)
 
 
-class _Read(NamedTuple):
-    """Lists with their features, the format that they have, and the features for which it has to have a place."""
+class _ListsAndFormat(NamedTuple):
+    """N-best lists with their features, their format, and the names of features that the format must hold."""
 
     lists: NBest
     form: NBestFormat
@@ -262,8 +267,8 @@ class _Read(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """Which lists are asked for: a file, its format, features from other files, and what is done without a number."""
+class _ListRequest:
+    """Request for n-best lists: a file, its format, features from other files, and a rule for missing numbers."""
 
     path: Path
     format: str | None
@@ -278,7 +283,7 @@ class _Asked:
         sentences: int | None = None,
         marks: Sequence[str] = (),
         runtime: Runtime,
-    ) -> _Read:
+    ) -> _ListsAndFormat:
         """Read the lists with all features."""
         form = chosen_format(self.path, self.format, self.options, failed)
         missing = missing_from(self.missing)
@@ -288,7 +293,7 @@ class _Asked:
             featured = with_features(lists, extra, missing=missing, marks=marks, runtime=runtime)
         except DataError as error:
             raise DataError(str(error), path=self.path) from None
-        return _Read(featured, form, [*lists.features.names, *extra])
+        return _ListsAndFormat(featured, form, [*lists.features.names, *extra])
 
     def _files(self) -> dict[str, str]:
         found = {}
@@ -300,16 +305,11 @@ class _Asked:
         return found
 
 
-def first_hypotheses(lists: NBest) -> dict[int, str]:
-    """The first hypothesis of each sentence that has one."""
-    filled = np.flatnonzero(np.diff(lists.sentences))
-    texts = Corpus(lists.vocab, lists.hypotheses.take(lists.sentences[:-1][filled])).lines()
-    return dict(zip(filled.tolist(), texts, strict=True))
-
-
 def _fitting(path: Path, lists: NBest) -> Weights:
     weights = Weights.read(path)
     unknown = [name for name in weights if name not in lists.features.names]
     if unknown:
-        raise DataError(f"has a weight for '{unknown[0]}', which no hypothesis has", path=path, expected="its features")
+        raise DataError(
+            f"has a weight for '{unknown[0]}', which no hypothesis has", path=path, expected="features of the lists"
+        )
     return weights

@@ -1,4 +1,4 @@
-"""`dragoman sample`: draws derivations of sentences from the model's distribution."""
+"""`dragoman sample`: draw samples of derivations from the model's distribution."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ from dragoman.cli.shell.flags import (
     ModelFolder,
     Prepared,
     SourceFile,
-    Threads,
     Trees,
     WeightsFile,
     command,
 )
-from dragoman.cli.shell.loading import lines_in, load_translator, read_source
-from dragoman.cli.shell.terminal import Cluster, ClusterWait, SendModel, opened_runtime, runtime_of
+from dragoman.cli.shell.loading import load_translator, read_source, try_count_lines
+from dragoman.cli.shell.machine import ModelMachine
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
 from dragoman.core.runtime import Runtime
@@ -52,34 +51,32 @@ def register(app: typer.Typer) -> None:
     def sample(
         model: ModelFolder,
         source: SourceFile,
-        out: Annotated[Path, typer.Option(help="Where the samples go: a line of JSON for each sentence.")],
+        out: Annotated[Path, typer.Option(help="Output file for the samples: a line of JSON for each sentence.")],
         sampling: Annotated[Sampling, Flags("Sampling")],
         limits: Annotated[SearchLimits, Flags("Search (for beam starts and jumps)")],
-        space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
-        seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same samples.")] = 1,
+        space: Annotated[SpaceLimits, Flags("Search space (default: the model's settings)")],
+        seed: Annotated[int, typer.Option(min=0, help="Random seed; the same seed gives the same samples.")] = 1,
         weights: WeightsFile = None,
         proposal_weights: Annotated[
             Path | None,
-            typer.Option(help="Draw steps from the model with these weights, and correct for the difference."),
+            typer.Option(help="Propose steps with these weights, with a Metropolis-Hastings correction."),
         ] = None,
         global_feature: Annotated[
-            list[str] | None, typer.Option(metavar="NAME=WEIGHT", help="A global feature to try, with its weight.")
+            list[str] | None,
+            typer.Option(metavar="NAME=WEIGHT", help="A global feature to add, with its weight; repeatable."),
         ] = None,
         documents: Documents = None,
         trees: Trees = None,
         features: Annotated[bool, typer.Option("--features/--no-features", help="Write feature values.")] = True,
         prepared: Prepared = False,
-        threads: Threads = None,
-        cluster: Cluster = None,
-        cluster_wait: ClusterWait = 10.0,
-        send_model: SendModel = False,
+        machine: ModelMachine = ModelMachine(),
     ) -> None:
-        """Sample derivations of sentences from the model's distribution by Markov chains.
+        """Sample derivations of sentences from the model's distribution by Markov chain Monte Carlo.
 
-        Each line of the result has the distinct derivations of a sentence with how often each chain was there. What it
-        took is printed to standard error. The model's global features take part; --global-feature adds others.
+        Each output line has the distinct derivations of a sentence, with their counts in each chain. Acceptance rates
+        and the time are printed to standard error. The model's global features are used; --global-feature adds others.
         """
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
         named = dict(_named_weight(text) for text in global_feature or [])
         translator = load_translator(model, weights, limits, space, runtime=runtime)
         translator = translator.reweighted(translator.weights.updated(named))
@@ -96,9 +93,9 @@ def register(app: typer.Typer) -> None:
         lines, labels = read_source(source, documents)
         report = _Report()
         with (
-            opened_runtime(cluster, threads, cluster_wait, model=model, send=send_model, runtime=runtime) as opened,
+            machine.open_for(model, runtime=runtime) as opened,
             open_output(out) as stream,
-            runtime.counted("sampling", lines_in(source)) as more,
+            runtime.counted("sampling", try_count_lines(source)) as more,
         ):
             text = Stream(translator, model, prepared=prepared, runtime=opened.quiet())
             for result in text.results(lines, Outputs(samples=draw), trees=parses, documents=labels):
@@ -123,7 +120,7 @@ def _named_weight(text: str) -> tuple[str, float]:
 
 @dataclass
 class _Report:
-    """What is told of the sampling when it is done."""
+    """Statistics of the samples."""
 
     start: float = field(default_factory=time.monotonic)
     sentences: int = 0
@@ -134,7 +131,7 @@ class _Report:
     accepted: Counter[str] = field(default_factory=Counter)
 
     def add(self, part: SampleBatch) -> None:
-        """Add what was drawn of some sentences."""
+        """Add the samples of some sentences."""
         samples = part.samples
         self.sentences += len(samples)
         self.derivations += len(samples.scores)
@@ -169,5 +166,5 @@ class _Report:
         if self.disconnected and not jumps:
             runtime.warn(
                 f"{self.disconnected} sentences have segmentations that the operators cannot reach from others; "
-                "use jumps (--jump-every) to sample them all"
+                "use jumps (--jump-every) to reach them all"
             )

@@ -1,4 +1,4 @@
-"""`dragoman serve`: an HTTP service and a page: translate, look inside, watch runs."""
+"""`dragoman serve`: start an HTTP service with a web page: translate, inspect models, follow tuning runs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.shell.flags import Flags, Threads, command
+from dragoman.cli.shell.flags import Flags, command
+from dragoman.cli.shell.machine import Machine
 from dragoman.core.errors import UsageError
-from dragoman.core.progress import DragomanWarning, live_progress
+from dragoman.core.progress import DragomanWarning
 from dragoman.serve.limits import Limits
 
 
@@ -34,48 +35,54 @@ def register(app: typer.Typer) -> None:
         model: Annotated[
             list[str],
             typer.Option(
-                help="A model folder, or NAME=FOLDER; repeatable, the first is the default. May be a normaliser's."
+                help="A model folder or NAME=FOLDER, or the folder of a normaliser; repeatable. Requests that name no "
+                "model use the first one."
             ),
         ],
         limits: Annotated[Limits, Flags("Limits")],
         weights: Annotated[
             list[str] | None,
-            typer.Option(help="NAME=FILE, or MODEL:NAME=FILE: weights that requests can ask for; a file or a run."),
+            typer.Option(help="NAME=FILE or MODEL:NAME=FILE: weights for requests to choose, a file or a run."),
         ] = None,
         languages: Annotated[
             list[str] | None,
-            typer.Option(help="NAME=SOURCE-TARGET, as in model=fr-en: a model's languages, if it does not know them."),
+            typer.Option(
+                help="NAME=SOURCE-TARGET, such as model=fr-en: languages of a model that does not state them."
+            ),
         ] = None,
-        runs: Annotated[Path | None, typer.Option(help="A folder with tuning runs and experiments to look at.")] = None,
+        runs: Annotated[Path | None, typer.Option(help="A folder with tuning runs and experiments to show.")] = None,
         host: Annotated[
-            str, typer.Option(help="The address to listen at; beyond this machine only with --api-key or --no-key.")
+            str,
+            typer.Option(help="The address to listen on; other machines can use it only with --api-key or --no-key."),
         ] = "127.0.0.1",
-        port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 is any that is free.")] = 8017,
+        port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: any free one.")] = 8017,
         api_key: Annotated[
             str | None,
-            typer.Option(envvar="DRAGOMAN_API_KEY", help="What requests must bring; better from the environment."),
+            typer.Option(envvar="DRAGOMAN_API_KEY", help="Key that requests must have; safer in the environment."),
         ] = None,
-        no_key: Annotated[bool, typer.Option("--no-key", help="Let everybody ask who can reach the host.")] = False,
+        no_key: Annotated[bool, typer.Option("--no-key", help="Serve everybody who can reach the host.")] = False,
         allow_host: Annotated[
             list[str] | None,
-            typer.Option(help="A name by which the service is asked for, if it is behind a proxy; repeatable."),
+            typer.Option(help="A host name that requests may use, for a service behind a proxy; repeatable."),
         ] = None,
         cors: Annotated[
-            list[str] | None, typer.Option(help="An origin whose pages may use the service, as in https://example.org.")
+            list[str] | None,
+            typer.Option(help="An origin whose pages may use the service, such as https://example.org."),
         ] = None,
         copy: Annotated[
-            bool, typer.Option("--copy", help="Read models into memory, so that writing into their files does no harm.")
+            bool,
+            typer.Option("--copy", help="Copy models into memory, so that later changes of their files do no harm."),
         ] = False,
         log_requests: Annotated[
-            bool, typer.Option("--log-requests", help="Log addresses and statuses of requests; never their content.")
+            bool, typer.Option("--log-requests", help="Log the address and status of each request, never its content.")
         ] = False,
-        threads: Threads = None,
+        machine: Machine = Machine(),
     ) -> None:
-        """Start a service, and a page to look at it with, at http://127.0.0.1:8017.
+        """Start an HTTP service with a web page at http://127.0.0.1:8017.
 
-        It translates, shows derivations, hypergraphs and lists, draws samples, decides, scores, and shows runs as they
-        go on. Only this machine can reach it unless a --host is given. Its schema is at /api/v1/openapi.json; clients
-        of LibreTranslate can use it.
+        It translates; shows derivations, hypergraphs and n-best lists; draws samples; applies decision rules; scores;
+        and shows tuning runs while they run. Only this machine can reach it unless --host is given. Its schema is at
+        /api/v1/openapi.json. Clients of LibreTranslate can use it.
         """
         if any(importlib.util.find_spec(name) is None for name in ("fastapi", "uvicorn")):
             raise UsageError("the service needs FastAPI and uvicorn: pip install 'dragoman[serve]'")
@@ -92,7 +99,6 @@ def register(app: typer.Typer) -> None:
             limits=limits,
             cors=cors or [],
             log_requests=log_requests,
-            threads=threads,
             copied=copy,
-            progress=live_progress(),
+            runtime=machine.runtime(),
         )

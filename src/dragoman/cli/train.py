@@ -1,4 +1,4 @@
-"""`dragoman train`: parallel text in, model out."""
+"""`dragoman train`: train a phrase-based or hierarchical model from parallel text."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import typer
 
 from dragoman.cli.model import print_model
 from dragoman.cli.shell.commands import MACHINE, MAIN
-from dragoman.cli.shell.flags import Flags, Force, Threads, command, refuse_existing
-from dragoman.cli.shell.terminal import Cluster, ClusterWait, opened_runtime
+from dragoman.cli.shell.flags import Flags, Force, command, refuse_existing
+from dragoman.cli.shell.machine import ClusterMachine
 from dragoman.core.checkpoint import Checkpoint
 from dragoman.core.errors import UsageError
 from dragoman.core.options import options_from
@@ -48,9 +48,9 @@ def register(app: typer.Typer) -> None:
         },
     )
     def train(
-        source: Annotated[Path, typer.Option(help="Source text, one sentence a line.")],
-        target: Annotated[Path, typer.Option(help="Target text, one sentence a line.")],
-        out: Annotated[Path, typer.Option(help="The model folder to make.")],
+        source: Annotated[Path, typer.Option(help="Source text, one sentence per line.")],
+        target: Annotated[Path, typer.Option(help="Target text, one sentence per line.")],
+        out: Annotated[Path, typer.Option(help="The model folder to create.")],
         preparation: Annotated[Preparation, Flags("Text")],
         cleaning: Annotated[Cleaning, Flags("Text")],
         phrase_model: Annotated[PhraseModel, Flags("Phrase table")],
@@ -58,44 +58,49 @@ def register(app: typer.Typer) -> None:
         kneser_ney: Annotated[KneserNey, Flags("Language model", prefix="lm-")],
         aligner: Annotated[str, typer.Option(help=f"One of {', '.join(ALIGNERS.names())}.")] = "auto",
         aligner_option: Annotated[
-            list[str] | None, typer.Option(help="NAME=VALUE of one of the aligner's options; repeatable.")
+            list[str] | None, typer.Option(help="NAME=VALUE for an option of the aligner; repeatable.")
         ] = None,
-        alignment: Annotated[Path | None, typer.Option(help="Word links made elsewhere (Pharaoh format).")] = None,
+        alignment: Annotated[
+            Path | None, typer.Option(help="Word alignment from another tool (Pharaoh format).")
+        ] = None,
         lm_text: Annotated[
-            list[Path] | None, typer.Option(help="More target-language text for the language model; repeatable.")
+            list[Path] | None, typer.Option(help="Additional target-language text for the language model; repeatable.")
         ] = None,
         arpa: Annotated[
-            list[Path] | None, typer.Option(help="A finished language model to use instead; repeatable.")
+            list[Path] | None, typer.Option(help="A language model to use instead of estimating one; repeatable.")
         ] = None,
         hierarchical: Annotated[
-            bool, typer.Option("--hierarchical", help="Train a hierarchical model: rules with holes, not phrases.")
+            bool,
+            typer.Option(
+                "--hierarchical", help="Train a hierarchical model: rules with nonterminals instead of phrases."
+            ),
         ] = False,
         with_phrases: Annotated[
-            bool, typer.Option("--with-phrases", help="Phrases too, as a second grammar of a hierarchical model.")
+            bool, typer.Option("--with-phrases", help="Add phrases as a second grammar of the hierarchical model.")
         ] = False,
         on_demand: Annotated[
             bool,
-            typer.Option("--on-demand", help="Keep the aligned text and no rules: they are looked up when needed."),
+            typer.Option(
+                "--on-demand", help="Store the aligned text instead of rules; extract rules when they are needed."
+            ),
         ] = False,
         memory: Annotated[
             str | None,
-            typer.Option(help="Memory for training, as 4G or 800M; half of what is free by default."),
+            typer.Option(help="Memory for training, such as 4G or 800M. Default: half of the free memory."),
         ] = None,
         temporary: Annotated[
             Path | None,
-            typer.Option(help="Folder for temporary files, used if memory does not suffice; the system's by default."),
+            typer.Option(help="Folder for temporary files, used if memory is full. Default: the system's."),
         ] = None,
-        threads: Threads = None,
+        machine: ClusterMachine = ClusterMachine(),
         force: Force = False,
-        cluster: Cluster = None,
-        cluster_wait: ClusterWait = 10.0,
     ) -> None:
         """Train a phrase-based or hierarchical model from parallel text.
 
-        Tokenises and lower-cases, cleans, aligns words in both directions, extracts and scores phrase pairs with
-        lexicalised reordering, or rules, and estimates a language model. The folder appears only when all is done. The
-        model is the same whatever the memory: what does not fit waits in temporary files. If training is
-        killed, the same command goes on with the last stage that was whole.
+        Tokenises, lower-cases and cleans the text, aligns words in both directions, extracts and scores phrase pairs
+        with lexicalised reordering, or rules, and estimates a language model. The folder appears only when training is
+        complete. Data that does not fit into memory goes to temporary files; the model does not depend on the memory.
+        If training is killed, run the same command again: it continues after the last complete stage.
         """
         if (with_phrases or on_demand) and not hierarchical:
             raise UsageError("--with-phrases and --on-demand are for hierarchical models; expected --hierarchical too")
@@ -103,7 +108,7 @@ def register(app: typer.Typer) -> None:
         chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
         limit = free_memory() // 2 if memory is None else memory_size(memory)
         with (
-            opened_runtime(cluster, threads, cluster_wait) as opened,
+            machine.open() as opened,
             Workspace(limit, temporary) as workspace,
             Checkpoint(out) as checkpoint,
         ):

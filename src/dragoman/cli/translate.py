@@ -1,4 +1,4 @@
-"""`dragoman translate`: text in, translations out, with n-best lists, hypergraphs and details on the side."""
+"""`dragoman translate`: translate text; optionally write n-best lists, hypergraphs and details."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ from dragoman.cli.shell.flags import (
     NBestSize,
     Prepared,
     SamplingOptions,
-    Threads,
     Trees,
     WeightsFile,
     command,
 )
-from dragoman.cli.shell.loading import beside_output, lines_in, load_translator, read_source
-from dragoman.cli.shell.side_outputs import Wanted
-from dragoman.cli.shell.terminal import Cluster, ClusterWait, SendModel, opened_runtime, runtime_of
+from dragoman.cli.shell.loading import load_translator, quiet_beside_output, read_source, try_count_lines
+from dragoman.cli.shell.machine import ModelMachine
+from dragoman.cli.shell.side_outputs import SideOutputs
 from dragoman.core.errors import UsageError
 from dragoman.core.files import read_lines
 from dragoman.core.options import options_from
@@ -65,101 +64,107 @@ def register(app: typer.Typer) -> None:
     def translate(
         model: ModelFolder,
         limits: Annotated[SearchLimits, Flags("Search")],
-        space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
-        source: Annotated[Path, typer.Argument(help="Source text, one sentence a line.")] = Path("-"),
+        space: Annotated[SpaceLimits, Flags("Search space (default: the model's settings)")],
+        source: Annotated[Path, typer.Argument(help="Source text, one sentence per line.")] = Path("-"),
         exhaustive: Annotated[
-            bool, typer.Option("--exhaustive", help="Look at everything; the same as --algorithm exhaustive.")
+            bool, typer.Option("--exhaustive", help="Search the whole space; the same as --algorithm exhaustive.")
         ] = False,
         climb: Annotated[
             Literal["gloss", "beam"] | None,
-            typer.Option(help="Greedy hill-climbing from a gloss, or from the beam's result."),
+            typer.Option(help="Greedy hill-climbing from a gloss, or from the beam search's result."),
         ] = None,
         anneal: Annotated[
-            bool, typer.Option("--anneal", help="Simulated annealing from the beam's result; finds what a beam misses.")
+            bool,
+            typer.Option(
+                "--anneal", help="Simulated annealing from the beam search's result; can repair search errors."
+            ),
         ] = False,
         annealing_option: Annotated[
-            list[str] | None, typer.Option(help="NAME=VALUE for --anneal, such as scans=500; repeatable.")
+            list[str] | None, typer.Option(help="NAME=VALUE for an option of --anneal, such as scans=500; repeatable.")
         ] = None,
         weights: WeightsFile = None,
         trees: Trees = None,
         prepared: Prepared = False,
-        words: Annotated[
-            bool, typer.Option("--words", help="Print the model's own words: tokenised, and in its case.")
-        ] = False,
+        words: Annotated[bool, typer.Option("--words", help="Print tokenised text in the model's case.")] = False,
         detokenise: Annotated[
-            bool, typer.Option("--detokenise", help="Join tokens also if the text is prepared.")
+            bool, typer.Option("--detokenise", help="Detokenise even if the input is --prepared.")
         ] = False,
         markup: Annotated[
-            bool, typer.Option("--markup", help='Obey <x translation="the dog">der hund</x> in the input.')
+            bool,
+            typer.Option(
+                "--markup", help='Use translations given in the input: <x translation="the dog">der hund</x>.'
+            ),
         ] = False,
         force: Annotated[
-            Path | None, typer.Option(help="Only allow these translations; unreachable ones give empty lines.")
+            Path | None,
+            typer.Option(help="Forced decoding: allow only these translations; unreachable ones give empty lines."),
         ] = None,
         details: Annotated[
-            Path | None, typer.Option(help="JSONL with scores, features, phrases and word links.")
+            Path | None, typer.Option(help="JSONL with scores, features, phrases and word alignment.")
         ] = None,
-        links: Annotated[Path | None, typer.Option(help="Word links of the translations, like `0-0 1-2`.")] = None,
-        nbest: Annotated[int | None, typer.Option(min=1, help="How many a sentence in --nbest-out.")] = None,
-        nbest_out: Annotated[Path | None, typer.Option(help="Where the n-best lists go.")] = None,
+        alignment_out: Annotated[
+            Path | None, typer.Option(help="Word alignment of the translations, like `0-0 1-2`.")
+        ] = None,
+        nbest: Annotated[
+            int | None, typer.Option(min=1, help="Number of hypotheses per sentence in --nbest-out.")
+        ] = None,
+        nbest_out: Annotated[Path | None, typer.Option(help="Output file for n-best lists.")] = None,
         nbest_format: Annotated[
-            Literal["moses", "joshua", "travatar", "jsonl", "csv"], typer.Option(help="The format of the n-best lists.")
+            Literal["moses", "joshua", "travatar", "jsonl", "csv"], typer.Option(help="Format of the n-best lists.")
         ] = "moses",
         distinct: Annotated[
             bool,
-            typer.Option("--distinct/--derivations", help="N-best lists of different strings, or of all derivations."),
+            typer.Option("--distinct/--derivations", help="N-best lists of distinct strings, or of all derivations."),
         ] = True,
-        hypergraphs: Annotated[Path | None, typer.Option(help="JSONL with all that the search kept.")] = None,
+        hypergraphs: Annotated[Path | None, typer.Option(help="JSONL with the search hypergraphs.")] = None,
         picture: Annotated[Path | None, typer.Option(help="SVG of the first sentence's derivation.")] = None,
-        show: Annotated[bool, typer.Option("--show", help="Print derivations below translations.")] = False,
+        show: Annotated[bool, typer.Option("--show", help="Print the derivation below each translation.")] = False,
         decision: Annotated[
             str | None,
-            typer.Option(help=f"A decision rule ({_RULES}), or a file of `tune-decision`."),
+            typer.Option(help=f"A decision rule ({_RULES}), or a file from `tune-decision`."),
         ] = None,
         decision_option: DecisionOptions = None,
         evidence: EvidenceChoice = None,
         nbest_size: NBestSize = None,
         sampling_option: SamplingOptions = None,
         documents: Documents = None,
-        seed: Annotated[int, typer.Option(min=0, help="Seed of samples and of annealing.")] = 1,
-        threads: Threads = None,
-        cluster: Cluster = None,
-        cluster_wait: ClusterWait = 10.0,
-        send_model: SendModel = False,
+        seed: Annotated[int, typer.Option(min=0, help="Random seed of sampling and annealing.")] = 1,
+        machine: ModelMachine = ModelMachine(),
     ) -> None:
-        """Translate text: one line out for each line in, in the same order, as they become ready.
+        """Translate text: one output line for each input line, in the same order, as soon as it is ready.
 
-        Raw text becomes text as a person would write it: prepared as the model says, and its translation joined and
-        given its case again. Prepared text (--prepared) becomes text in the model's words.
+        Raw text is tokenised (and lower-cased) as the model needs it, and its translation is detokenised and recased.
+        With --prepared, input and output are tokenised.
 
-        By default a translation is the string of the best derivation; --decision chooses by other rules.
+        By default, the translation is the best derivation; --decision chooses another decision rule.
         """
         rule = None if decision is None else Decision.of(decision, decision_option or [], evidence, nbest_size)
-        wanted = Wanted(details, links, nbest, nbest_out, nbest_format, distinct, hypergraphs, picture)
-        anything, forests, outputs = wanted.anything, wanted.forests, wanted.outputs
+        sides = SideOutputs(details, alignment_out, nbest, nbest_out, nbest_format, distinct, hypergraphs, picture)
+        has_side_outputs, forests, outputs = sides.any, sides.forests, sides.outputs
         for_rules = bool(decision_option or evidence or nbest_size or sampling_option)
-        _refuse_for_rules(rule, for_rules, bool(force or climb or anneal or show or anything))
+        _refuse_for_rules(rule, for_rules, bool(force or climb or anneal or show or has_side_outputs))
         _refuse_for_annealing(anneal, bool(annealing_option), bool(force or climb or forests))
         if documents is not None and not (anneal or (rule is not None and rule.evidence == "samples")):
             raise UsageError("--documents goes with --anneal, or with --decision and --evidence samples")
         if exhaustive:
             limits = replace(limits, algorithm="exhaustive")
-        runtime = runtime_of(threads)
+        runtime = machine.runtime()
         translator = load_translator(model, weights, limits, space, climb=climb, markup=markup, runtime=runtime)
-        form = _restoring(translator.model, prepared=prepared, detokenise=detokenise, words=words)
+        form = _restoration(translator.model, prepared=prepared, detokenise=detokenise, words=words)
         parses = translator.model.open_trees(trees, runtime=runtime)
         lines, labels = read_source(source, documents)
         if rule is not None:
-            outputs = _deciding(rule, sampling_option, seed)
+            outputs = _decision_outputs(rule, sampling_option, seed)
         elif anneal:
             outputs = replace(outputs, annealing=options_from(Annealing, annealing_option or []), seed=seed)
         targets = None if force is None else read_lines(force)
         with (
-            opened_runtime(cluster, threads, cluster_wait, model=model, send=send_model, runtime=runtime) as opened,
-            beside_output(runtime=runtime).counted("translating", lines_in(source)) as more,
+            machine.open_for(model, runtime=runtime) as opened,
+            quiet_beside_output(runtime=runtime).counted("translating", try_count_lines(source)) as more,
         ):
             stream = Stream(translator, model, prepared=prepared, restoration=form, runtime=opened.quiet())
             results = stream.results(lines, outputs, trees=parses, documents=labels, targets=targets)
-            count = _write(results, wanted, show, more, stream.runtime)
+            count = _write(results, sides, show, more, stream.runtime)
             if force is not None:
                 count.tell(stream.runtime)
 
@@ -168,7 +173,7 @@ def _refuse_for_rules(rule: Decision | None, for_rules: bool, for_derivations: b
     if rule is not None and for_derivations:
         raise UsageError(
             "--decision chooses strings, not derivations: it goes without --force, --climb, --anneal, --details, "
-            "--links, --nbest-out, --hypergraphs, --picture and --show"
+            "--alignment-out, --nbest-out, --hypergraphs, --picture and --show"
         )
     if rule is None and for_rules:
         raise UsageError("--decision-option, --evidence, --nbest-size and --sampling-option go with --decision")
@@ -181,15 +186,15 @@ def _refuse_for_annealing(anneal: bool, for_annealing: bool, for_searches: bool)
         raise UsageError("--annealing-option goes with --anneal")
 
 
-def _restoring(model: Model, *, prepared: bool, detokenise: bool, words: bool) -> TextPreparation:
-    """What gives translations the form in which they are printed: that of raw input, unless the input was prepared."""
+def _restoration(model: Model, *, prepared: bool, detokenise: bool, words: bool) -> TextPreparation:
+    """Return the preparation that restores translations: to raw text, unless the input was prepared."""
     if words and detokenise:
-        raise UsageError("--words keeps tokens, --detokenise joins them; give one or the other")
+        raise UsageError("--words keeps tokens, but --detokenise joins them; give one of them")
     form = model.preparation(prepared=prepared or words)
     return replace(form, target_language=model.settings.target_language, tokenise=True) if detokenise else form
 
 
-def _deciding(rule: Decision, sampling: Sequence[str] | None, seed: int) -> Outputs:
+def _decision_outputs(rule: Decision, sampling: Sequence[str] | None, seed: int) -> Outputs:
     """Ask for the strings that a decision rule chooses."""
     if rule.evidence != "samples":
         return Outputs(decision=rule)
@@ -199,34 +204,34 @@ def _deciding(rule: Decision, sampling: Sequence[str] | None, seed: int) -> Outp
 
 @dataclass
 class _Count:
-    """How many sentences have a derivation."""
+    """Number of sentences, and of those with a derivation."""
 
     sentences: int = 0
     reached: int = 0
     too_large: int = 0
 
     def tell(self, runtime: Runtime) -> None:
-        """Say how many forced translations were found."""
+        """Report the number of forced translations that were found."""
         runtime.note(f"{self.reached:,} of {self.sentences:,} translations can be reached")
         if self.too_large:
             runtime.warn(
-                f"{self.too_large:,} sentences were left out: to look for all derivations needs more than --max-size"
+                f"{self.too_large:,} sentences were skipped: the search for all derivations needs more than --max-size"
             )
 
 
 def _write(
-    results: Iterable[SentenceResult], wanted: Wanted, show: bool, more: Callable[[int], None], runtime: Runtime
+    results: Iterable[SentenceResult], sides: SideOutputs, show: bool, more: Callable[[int], None], runtime: Runtime
 ) -> _Count:
-    """Print translations as they become ready, and write what is wanted on the side; `more` hears of each."""
+    """Print translations as they become ready, and write the side outputs; call `more` after each."""
     count = _Count()
     with contextlib.ExitStack() as stack:
-        sides = wanted.opened(stack, runtime=runtime)
+        opened = sides.open(stack, runtime=runtime)
         for result in results:
-            # At once, so that whoever interrupts finds whole lines.
-            sys.stdout.write("\n".join([result.text, *(_drawn(result) if show else ()), ""]))
+            # In one call, so that an interrupted run leaves whole lines.
+            sys.stdout.write("\n".join([result.text, *(_draw_derivation(result) if show else ()), ""]))
             sys.stdout.flush()
             more(1)
-            for side in sides:
+            for side in opened:
                 side.add(result)
             count.sentences += 1
             count.reached += result.has_derivation
@@ -234,7 +239,7 @@ def _write(
     return count
 
 
-def _drawn(result: SentenceResult) -> list[str]:
+def _draw_derivation(result: SentenceResult) -> list[str]:
     """Draw the derivation of a sentence in text."""
     from dragoman.evaluation.figures.derivations import text_translation
 

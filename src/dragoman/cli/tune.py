@@ -1,4 +1,7 @@
-"""`dragoman tune`: find weights that translate a tuning set best."""
+"""`dragoman tune`: tune a model's weights on a tuning set.
+
+`dragoman tune-decision`: tune the options of a decision rule on held-out text.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,44 @@ import typer
 from dragoman.cli.score import ReferenceFiles, print_signature
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.commands import MACHINE, MAIN
-from dragoman.cli.shell.flags import Flags, ModelFolder, Prepared, Restart, Threads, Trees, command
-from dragoman.cli.shell.terminal import Cluster, ClusterWait, SendModel, opened_runtime
-from dragoman.core.errors import UsageError
+from dragoman.cli.shell.flags import (
+    DecisionOptions,
+    EvidenceChoice,
+    Flags,
+    ModelFolder,
+    NBestSize,
+    Prepared,
+    Restart,
+    SamplingOptions,
+    SourceFile,
+    Trees,
+    WeightsFile,
+    command,
+)
+from dragoman.cli.shell.loading import load_translator, sample_drawer
+from dragoman.cli.shell.machine import Machine, ModelMachine
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.files import open_output
 from dragoman.core.options import options_from
+from dragoman.core.runtime import Runtime
+from dragoman.decision import RULES
+from dragoman.decision.rule import Evidence
+from dragoman.decision.settings import (
+    Decision,
+    GridPoint,
+    SampleSource,
+    best_point,
+    grid_density,
+    grid_rules,
+    search_grid,
+)
+from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.metrics.combined import parse_metric
-from dragoman.metrics.references import reference_files
+from dragoman.metrics.references import ReferencedText, reference_files
 from dragoman.model.bundle import Model
+from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
+from dragoman.search.translator import Translator
 from dragoman.tuning import TUNERS
 from dragoman.tuning.problems.evidence import Decoding
 from dragoman.tuning.runs.job import HeldOut, Job
@@ -29,7 +62,7 @@ from dragoman.tuning.runs.validator import Validation
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
+    """Add the commands."""
 
     @command(
         app,
@@ -57,64 +90,63 @@ def register(app: typer.Typer) -> None:
     )
     def tune(
         model: ModelFolder,
-        source: Annotated[Path, typer.Option(help="Source text of the tuning set, one sentence a line.")],
+        source: Annotated[Path, typer.Option(help="Source text of the tuning set, one sentence per line.")],
         reference: ReferenceFiles,
-        out: Annotated[Path, typer.Option(help="The run's folder: new, or one to go on with.")],
+        out: Annotated[Path, typer.Option(help="The folder of the run: a new one, or one to continue.")],
         loop: Annotated[Loop, Flags("Loop")],
-        validation: Annotated[Validation, Flags("Learners (mira-online, risk-*, samplerank)")],
+        validation: Annotated[Validation, Flags("Validation (mira-online, risk-*, samplerank)")],
         decoding: Annotated[Decoding, Flags("Evidence")],
         limits: Annotated[SearchLimits, Flags("Search")],
-        space: Annotated[SpaceLimits, Flags("Space (the model's own by default)")],
+        space: Annotated[SpaceLimits, Flags("Search space (default: the model's settings)")],
         method: Annotated[str, typer.Option(help=f"One of {', '.join(TUNERS.names())}.")] = "mert",
         method_option: Annotated[
             list[str] | None,
-            typer.Option(help="NAME=VALUE for the method; repeatable. See `dragoman methods show METHOD`."),
+            typer.Option(
+                help="NAME=VALUE for an option of the method; repeatable. See `dragoman methods show METHOD`."
+            ),
         ] = None,
         metric: Annotated[
-            str, typer.Option(help="What is optimised; see `dragoman methods list metric`, and `show` for options.")
+            str, typer.Option(help="The metric to optimise; see `dragoman methods list metric`.")
         ] = "bleu",
-        start: Annotated[Path | None, typer.Option(help="Weights to begin with; the model's by default.")] = None,
+        start: Annotated[Path | None, typer.Option(help="Initial weights. Default: the model's.")] = None,
         fix: Annotated[
-            list[str] | None, typer.Option(help="Leave these weights as they are: a name or pattern; repeatable.")
+            list[str] | None, typer.Option(help="Do not tune these weights: a name or pattern; repeatable.")
         ] = None,
         weight_range: Annotated[
             list[str] | None,
-            typer.Option("--range", help="NAME=LOW,HIGH: where random starts are drawn for a name or pattern."),
+            typer.Option("--range", help="NAME=LOW,HIGH: range of random restarts for a name or pattern; repeatable."),
         ] = None,
         held_out_source: Annotated[
-            Path | None, typer.Option(help="Source text on which learners are judged; the tuning set by default.")
+            Path | None, typer.Option(help="Held-out source text to validate on. Default: the tuning set.")
         ] = None,
         held_out_reference: Annotated[
-            list[Path] | None, typer.Option(help="Its references; repeat the option for several.")
+            list[Path] | None, typer.Option(help="References of the held-out source; repeatable.")
         ] = None,
         documents: Annotated[
-            Path | None, typer.Option(help="A label for each line of the source, for features of documents.")
+            Path | None, typer.Option(help="A document label for each source line, for features of documents.")
         ] = None,
-        held_out_documents: Annotated[Path | None, typer.Option(help="The same for the held-out source.")] = None,
+        held_out_documents: Annotated[Path | None, typer.Option(help="The same for the held-out text.")] = None,
         trees: Trees = None,
-        held_out_trees: Annotated[Path | None, typer.Option(help="The same for the held-out source.")] = None,
+        held_out_trees: Annotated[Path | None, typer.Option(help="The same for the held-out text.")] = None,
         prepared: Prepared = False,
         restart: Restart = False,
         resume_from: Annotated[
             int | None,
-            typer.Option(min=0, help="Forget what the run did after this iteration, perhaps damaged, and go on there."),
+            typer.Option(min=0, help="Discard all iterations after this one, for example damaged ones, and continue."),
         ] = None,
-        seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 1,
-        threads: Threads = None,
-        cluster: Cluster = None,
-        cluster_wait: ClusterWait = 10.0,
-        send_model: SendModel = False,
+        seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 1,
+        machine: ModelMachine = ModelMachine(),
     ) -> None:
-        """Tune a model's weights: decode, merge n-best lists, optimise, and again, until nothing changes.
+        """Tune a model's weights: decode, merge n-best lists, optimise, and repeat until the weights converge.
 
-        The folder holds the options, one line in events.jsonl for each iteration, and weights.txt, always the best so
-        far. A run that was stopped, by whatever, goes on when the command is given again.
+        The folder of the run holds the options, a line in events.jsonl for each iteration, and weights.txt with the
+        best weights so far. To continue an interrupted run, give the same command again.
 
-        `dragoman methods list method` lists the methods, and `dragoman methods show mert` says what one of them does,
-        what it costs and which options it has.
+        `dragoman methods list method` lists the methods, and `dragoman methods show mert` explains one of them, with
+        its cost and its options.
         """
         if restart and resume_from is not None:
-            raise UsageError("--restart begins anew, and --resume-from goes on; expected one of them")
+            raise UsageError("--restart starts again, but --resume-from continues; expected one of them")
         job = Job(
             model=model,
             source=source,
@@ -135,10 +167,76 @@ def register(app: typer.Typer) -> None:
             prepared=prepared,
             seed=seed,
         )
-        with opened_runtime(cluster, threads, cluster_wait, model=model, send=send_model) as runtime:
+        with machine.open_for(model) as runtime:
             run = job.run(out, restart=restart, resume_from=resume_from, runtime=runtime)
-        _print(run, model, metric)
+        _print_weights(run, model, metric)
         print_signature(parse_metric(metric), len(reference_files(held_out_reference or reference)))
+
+    @command(
+        app,
+        "tune-decision",
+        examples=[
+            "dragoman tune-decision --model model --weights run --source dev.fr --reference dev.en "
+            "--decision lattice-mbr --grid scale=1,2,5,10 --grid p=0.6,0.8 --out decision.toml --plot grid.svg",
+            "dragoman translate --model model --weights run --decision decision.toml < test.fr",
+        ],
+    )
+    def tune_decision(
+        model: ModelFolder,
+        source: SourceFile,
+        reference: ReferenceFiles,
+        decision: Annotated[str, typer.Option(help=f"One of {', '.join(RULES.names())}.")],
+        grid: Annotated[
+            list[str], typer.Option(help="NAME=VALUE,VALUE,...: values to try for an option of the rule; repeatable.")
+        ],
+        out: Annotated[Path, typer.Option(help="Output file for the best options (TOML), for `translate --decision`.")],
+        limits: Annotated[SearchLimits, Flags("Search")],
+        space: Annotated[SpaceLimits, Flags("Search space (default: the model's settings)")],
+        weights: WeightsFile = None,
+        trees: Trees = None,
+        decision_option: DecisionOptions = None,
+        evidence: EvidenceChoice = None,
+        nbest_size: NBestSize = None,
+        sampling_option: SamplingOptions = None,
+        seed: Annotated[int, typer.Option(min=0, help="Random seed of sampling.")] = 1,
+        metric: Annotated[str, typer.Option(help="The metric to optimise; see `dragoman score --help`.")] = "bleu",
+        plot: Annotated[Path | None, typer.Option(help="SVG of scores over the first option of the grid.")] = None,
+        prepared: Prepared = False,
+        machine: Machine = Machine(),
+    ) -> None:
+        """Try a decision rule with all combinations of a grid of options on held-out text, and save the best.
+
+        The text is decoded once, and all points of the grid use the same evidence. Prints the score of each point.
+        """
+        if plot is not None:
+            require_matplotlib()
+        runtime = machine.runtime()
+        rules = grid_rules(RULES.get(decision), decision_option or [], grid)
+        chosen = Decision.of(decision, decision_option or [], evidence, nbest_size)
+        measure = parse_metric(metric)
+        translator = load_translator(model, weights, limits, space, runtime=runtime)
+        parses = translator.model.open_trees(trees, runtime=runtime)
+        text = ReferencedText.read(source, reference, translator.model.preparation(prepared=prepared), trees=parses)
+        if not text.lines:
+            raise DataError("has no sentences", path=source, expected="at least one sentence")
+        by_samples = chosen.evidence == "samples"
+        draw = sample_drawer(translator, sampling_option, seed, runtime=runtime) if by_samples else None
+        parts = _gather_evidence(chosen, translator, text.lines, grid_density(rules), draw, runtime)
+        scorer = measure.scorer(text.references)
+        points = search_grid(rules, parts, scorer, runtime=runtime)
+        best = best_point(points, measure)
+        sampling = options_from(Sampling, sampling_option or []) if by_samples else None
+        found = Decision(best.rule, chosen.evidence, chosen.nbest_size, sampling)
+        tuning = {"metric": metric, "score": round(best.score, 4), "source": str(source), "grid": grid}
+        with open_output(out) as stream:
+            stream.write(found.format(tuning).encode())
+        if plot is not None:
+            from dragoman.evaluation.figures.decisions import draw_grid
+            from dragoman.evaluation.figures.svg import write_svg
+
+            write_svg(plot, draw_grid(points, metric))
+        _print_grid(f"{decision} by {chosen.evidence}", points, best, metric)
+        print_signature(measure, len(text.references))
 
 
 def _held_out(
@@ -153,8 +251,8 @@ def _held_out(
     return None if source is None else HeldOut(source, tuple(references or ()), documents, trees)
 
 
-def _print(run: Run, model: Path, metric: str) -> None:
-    """Print the weights before and after; of sparse ones only how many there are."""
+def _print_weights(run: Run, model: Path, metric: str) -> None:
+    """Print the dense weights before and after tuning, and the number of sparse ones."""
     before, found, events = run.weights(0), run.weights(), run.events()
     sign = 1 if parse_metric(metric).higher_is_better else -1
     best = max(event["score"] * sign for event in events) * sign
@@ -177,3 +275,28 @@ def _range(text: str) -> tuple[str, tuple[float, float]]:
     if not (name and math.isfinite(low) and math.isfinite(high) and low <= high):
         raise UsageError(f"--range is '{text}'; expected NAME=LOW,HIGH with two numbers")
     return name, (low, high)
+
+
+def _gather_evidence(
+    decision: Decision,
+    translator: Translator,
+    lines: Sequence[str],
+    density: float,
+    draw: SampleSource | None,
+    runtime: Runtime,
+) -> list[Evidence]:
+    """Gather the evidence that all points of the grid use."""
+    parts: list[Evidence] = []
+    done = 0
+    with runtime.stage("gathering evidence") as share:
+        for part in decision.gather(translator, lines, density=density, draw=draw):
+            parts.append(part)
+            done += len(part)
+            share(done / len(lines))
+    return parts
+
+
+def _print_grid(title: str, points: Sequence[GridPoint], best: GridPoint, metric: str) -> None:
+    rows = [(*(value for _, value in point.options), point.score, "best" if point is best else "") for point in points]
+    columns = [*(name for name, _ in points[0].options), metric, ""]
+    terminal.output().print(terminal.table(title, columns, rows))

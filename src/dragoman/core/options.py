@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
+from dragoman.core.deprecations import current_names
 from dragoman.core.errors import UsageError
 
 Chosen = TypeVar("Chosen", bound="Options")
@@ -67,6 +68,7 @@ class Options:
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Build from a mapping, refusing keys that are no options."""
         known = {field.name for field in dataclasses.fields(cls)}
+        values = current_names(values, known)
         for key in values:
             if key not in known:
                 raise UsageError(f"unknown option '{key}'; known are {', '.join(sorted(known))}")
@@ -91,8 +93,8 @@ def options_from(options: type[Chosen], assignments: Sequence[str], base: Chosen
     known = {field.name for field in dataclasses.fields(options)}
     values = {}
     for assignment in assignments:
-        name, equals, text = assignment.partition("=")
-        name = name.strip().replace("-", "_")
+        given, equals, text = assignment.partition("=")
+        (name,) = current_names({given.strip().replace("-", "_"): text}, known)
         if not equals or name not in known:
             wanted = f"NAME=VALUE with a NAME of {', '.join(sorted(known))}" if known else "none: it has no options"
             called = getattr(options, "name", None)  # those that are chosen by name can be looked up
@@ -105,6 +107,7 @@ def options_from(options: type[Chosen], assignments: Sequence[str], base: Chosen
 def routed(options: Mapping[str, Any], *kinds: type[Options]) -> list[dict[str, Any]]:
     """Give each kind of options the values that are its own; a name that none has is refused."""
     names = [{field.name for field in dataclasses.fields(kind)} for kind in kinds]
+    options = current_names(options, set().union(*names))
     for name in options:
         if not any(name in own for own in names):
             known = ", ".join(sorted(set().union(*names)))

@@ -1,1 +1,1 @@
-"""Behind the front door: what `import dragoman` offers, thin over the other rooms; only people and `cli` enter here."""
+"""The public functions and classes of `import dragoman`: thin layers over the other packages."""

@@ -1,4 +1,4 @@
-"""Anybody's candidates: reranked, or chosen among by minimum Bayes risk."""
+"""N-best lists of any system: reranking and minimum Bayes risk decoding."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dragoman.decision.rule import Decisions
 from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
 from dragoman.formats.nbest.json_rows import Failed
 from dragoman.formats.nbest.order import IdsInTurn, Wanted, read_ids, read_texts
-from dragoman.front.texts import File, Text, file_of, lines_of, opened_runtime, runtime_of
+from dragoman.front.texts import File, Text, file_of, lines_of, open_runtime, runtime_of
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.problems.evidence import DecodedLists
@@ -40,11 +40,11 @@ from dragoman.tuning.runs.rerank import (
     without_empty,
 )
 
-#: N-best lists: a file of any format that is known, lists that were read, or for each sentence its candidates: strings,
-#: or pairs of a string and its score (a log-probability, say).
+#: N-best lists: a file in a known format, lists in memory, or a list of candidates for each sentence: strings, or pairs
+#: of a string and its score (for example a log-probability).
 Candidates = File | NBest | Sequence[Sequence[str | tuple[str, float]]]
 
-#: The ids of sentences in the order wanted, or a file of these: one a line, or JSON lines with `id` or `custom_id`.
+#: Ids of sentences in the order of the output, or a file of ids: one per line, or JSON lines with `id` or `custom_id`.
 Order = File | Sequence[str | int]
 
 
@@ -60,16 +60,16 @@ def mbr(
     threads: int | None = None,
     cluster: str | None = None,
 ) -> list[str]:
-    """Choose for each sentence the candidate that agrees most with all others: minimum Bayes risk.
+    """Choose for each sentence the candidate with the highest expected utility (minimum Bayes risk).
 
-    Candidates weigh exp(scale · score), or all alike if they have no scores or `weights_from` is "uniform", as samples
-    should. `order` are the sentences' ids in the order wanted, or a file of these; `failed` says what becomes of
-    sentences of a JSON file that have no candidates: they are "empty" (the default), or it is to "skip" or "refuse"
-    them. `cluster` is who works, if not this process: "local:4", "tcp://host:8786", "slurm.toml".
+    The weight of a candidate is exp(scale · score); all weights are equal if there are no scores, or if `weights_from`
+    is "uniform", as for samples. `order` gives the ids of the sentences in the order of the output, or a file of ids.
+    `failed` is the rule for sentences of a JSON file without candidates: "empty" (the default), "skip" or "refuse".
+    `cluster` names workers to use instead of this process: "local:4", "tcp://host:8786", "slurm.toml".
 
-    `metric` is the name of a metric, or a function that says how good hypotheses are where references are true: it
-    gets two lists of strings, all pairs of a sentence's different candidates, and returns a number for each pair, the
-    higher the better. It is called once a sentence.
+    `metric` is the name of a metric, or a utility function. The function gets two lists of strings, hypotheses and
+    references, with all pairs of distinct candidates of a sentence, and returns a number for each pair; higher is
+    better. It is called once per sentence.
 
     >>> mbr([["dogs", "the cat sat", "a cat sat", "the cat sat"]], metric="chrf")
     ['the cat sat']
@@ -86,11 +86,11 @@ def mbr(
     posterior = rule.posterior(lists)
     if not isinstance(metric, str):
         if cluster is not None:
-            raise UsageError("a function is called by this process; expected the name of a metric, or no cluster")
+            raise UsageError("a function runs in this process only; expected the name of a metric, or no cluster")
         hypotheses = posterior.top(rule.hypotheses)
         gains = utility_gains(metric, hypotheses, posterior)
         return Decisions.of_best(hypotheses.vocab, hypotheses.strings, gains, hypotheses.sentences).lines()
-    with opened_runtime(cluster, threads) as runtime:
+    with open_runtime(cluster, threads) as runtime:
         return rule.choose_from(posterior.top(rule.hypotheses), posterior, runtime=runtime).lines()
 
 
@@ -104,12 +104,12 @@ def rerank(
     failed: Failed | None = None,
     missing: Missing = "refuse",
 ) -> list[str]:
-    """Return the best hypothesis of each list under some weights: a mapping, or a file of `rerank tune`.
+    """Return the best hypothesis of each list under the given weights: a mapping, or a file from `rerank tune`.
 
-    `features` are more columns, a number for each hypothesis in the order in which the lists are read, such as the
-    scores of a neural metric. `missing` says what is done where some hypotheses lack a number (NaN): "refuse", "drop"
-    (these hypotheses), or a number in its place, as the weights were tuned with. A sentence without hypotheses gives
-    an empty string. `order` and `failed` are those of `mbr`.
+    `features` are additional features, such as the scores of a neural metric: a number for each hypothesis, in the
+    order of the lists. `missing` is the rule for hypotheses without a number (NaN): "refuse", "drop" (these
+    hypotheses), or a number to fill in; use the same as for tuning. A sentence without hypotheses gives an empty
+    string. `order` and `failed` are as in `mbr`.
 
     >>> rerank([["a cat", "the cat"], ["dogs"]], {"comet": 1.0}, features={"comet": [0.2, 0.9, 0.5]})
     ['the cat', 'dogs']
@@ -124,10 +124,15 @@ def rerank(
     if unknown:
         raise UsageError(f"there is a weight for '{unknown[0]}', which no hypothesis has")
     best = reranked(lists, chosen if isinstance(chosen, Weights) else Weights(chosen))
-    there = np.flatnonzero(np.diff(best.sentences))
-    texts = Corpus(best.vocab, best.hypotheses.take(best.sentences[:-1][there])).lines()
-    found = dict(zip(there.tolist(), texts, strict=True))
+    found = first_hypotheses(best)
     return [found.get(i, "") for i in range(len(best))]
+
+
+def first_hypotheses(lists: NBest) -> dict[int, str]:
+    """Return the first hypothesis of each sentence that has one."""
+    filled = np.flatnonzero(np.diff(lists.sentences))
+    texts = Corpus(lists.vocab, lists.hypotheses.take(lists.sentences[:-1][filled])).lines()
+    return dict(zip(filled.tolist(), texts, strict=True))
 
 
 def tune_reranker(
@@ -146,11 +151,12 @@ def tune_reranker(
     threads: int | None = None,
     progress: Progress | bool = True,
 ) -> Weights:
-    """Find weights under which the best hypotheses of the lists score best; `options` are those of the method.
+    """Tune weights so that the highest-scoring hypotheses optimise the metric; `options` are options of the method.
 
-    References belong to lists by their places, or, as a mapping or a file of JSON lines with `id` and `text`, by ids.
-    With a number as `missing`, a feature `NAME.missing` says where it was filled in. Sentences without hypotheses are
-    left out. BLEU of raw lists has sacreBLEU's tokeniser, as `score` has. All else is as in `rerank`.
+    References are in the order of the lists, or found by id in a mapping or in a file of JSON lines with `id` and
+    `text`. If `missing` is a number, a feature `NAME.missing` marks the hypotheses that it was filled in for. Sentences
+    without hypotheses are skipped. BLEU of raw text uses sacreBLEU's tokeniser, as in `score`. All else is as in
+    `rerank`.
 
     >>> lists = [["a cat sat", "the cat sat"], ["a dog", "dogs"]]
     >>> features = {"longer": [3.0, 3.0, 2.0, 1.0], "the": [0.0, 1.0, 0.0, 0.0]}
@@ -185,7 +191,7 @@ def tune_reranker(
 def _columns(
     features: Mapping[str, Sequence[float] | NDArray[np.float64]] | None, candidates: Candidates, lists: NBest
 ) -> dict[str, NDArray[np.float64]]:
-    """Numbers by name, which stand as the hypotheses do in the file, or in what else was given."""
+    """Return additional features by name, in the order of the hypotheses."""
     found = {name: np.asarray(values, np.float64) for name, values in (features or {}).items()}
     if isinstance(candidates, NBest):
         return found
@@ -193,14 +199,14 @@ def _columns(
 
 
 def _texts_by_id(references: Any) -> Mapping[str, str] | None:
-    """References that have ids; None if they have places."""
+    """Return references by id; None if they are in the order of the lists."""
     if isinstance(references, Mapping):
         return {str(name): text for name, text in references.items()}
     return read_texts(file_of(references)) if isinstance(references, str | PathLike) else None
 
 
 def _arranged(lists: NBest, order: Order | None) -> NBest:
-    """The lists in the order wanted, if there is one."""
+    """Return the lists in the given order, if there is one."""
     if order is None:
         return lists
     from_file = isinstance(order, str | PathLike)
@@ -211,7 +217,7 @@ def _arranged(lists: NBest, order: Order | None) -> NBest:
 def _lists(
     candidates: Candidates, form: str | None, order: Order | None, failed: Failed | None, *, quiet: bool = False
 ) -> NBest:
-    """Candidates as lists; of a file whose ids have no order this is said, unless an order is wanted."""
+    """Return candidates as n-best lists; warn if the ids of a file are not in order and no order is given."""
     if isinstance(candidates, NBest):
         return _arranged(candidates, order)
     if isinstance(candidates, str | PathLike):

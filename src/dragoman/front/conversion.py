@@ -1,4 +1,4 @@
-"""Models from elsewhere: of Moses, cdec and Joshua, and mixtures of several."""
+"""Models of other toolkits (Moses, cdec, Joshua), and models that combine several corpora or tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dragoman.training.mix import Mixing, TuningText, mix as mix_models
 
 
 def load_moses(ini: File, *, threads: int | None = None, progress: Progress | bool = True) -> System:
-    """Read a model of Moses, with its tables, language models and weights, from its `moses.ini`; save it to tune it."""
+    """Load a Moses model with tables, language models and weights from its `moses.ini`; save it before tuning."""
     return System(import_moses(ini, runtime=runtime_of(threads, progress)), threads=threads)
 
 
@@ -32,7 +32,7 @@ def load_cdec(
     threads: int | None = None,
     progress: Progress | bool = True,
 ) -> System:
-    """Read a grammar of cdec, language models from ARPA files, and cdec's weights; save it to tune it."""
+    """Load a cdec grammar, language models from ARPA files, and cdec's weights; save it before tuning."""
     model = import_cdec(grammar, language_models=files_of(lm), weights=weights, runtime=runtime_of(threads, progress))
     return System(model, threads=threads)
 
@@ -45,7 +45,7 @@ def load_joshua(
     threads: int | None = None,
     progress: Progress | bool = True,
 ) -> System:
-    """Read a grammar of Joshua and language models from ARPA files; save it to tune it. `scores` names its features."""
+    """Load a Joshua grammar and language models from ARPA files; save it before tuning. `scores` names its features."""
     model = import_joshua(
         grammar, language_models=files_of(lm), score_names=scores, runtime=runtime_of(threads, progress)
     )
@@ -67,12 +67,12 @@ def mix(
     progress: Progress | bool = True,
     **options: Any,
 ) -> System:
-    """Mix the phrase tables of several models, given by name, into one model in the folder `out`.
+    """Interpolate the phrase tables of several models, given by name, and save the model in the folder `out`.
 
-    `options` are those of `Mixing`: `weights` ("perplexity" on the tuning set `source` and `reference`, "uniform",
-    numbers or a file), `normalise`, `keep_components`. All but the table is that of `base`, the first model by default.
-    The tuning set is aligned with the tables' short phrases, unless its `alignment` is a file or there is a parallel
-    text to align it with.
+    `options` are options of `Mixing`: `weights` ("perplexity" on the tuning set `source` and `reference`, "uniform",
+    numbers or a file), `normalise`, `keep_components`. All other parts come from `base`, by default the first model.
+    The tuning set is aligned together with the tables' short phrases, unless its `alignment` is given as a file, or
+    `align_with` names a parallel text to align it with.
 
     >>> import dragoman as dm, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -85,7 +85,7 @@ def mix(
     loaded = {name: _model(model) for name, model in models.items()}
     tuning = None
     if (source is None) != (reference is None):
-        raise UsageError("a tuning set is a source and a reference")
+        raise UsageError("a tuning set needs both source and reference")
     if source is not None and reference is not None and loaded:
         text = next(iter(loaded.values())).preparation(prepared=prepared)
         with TextFiles() as files:
@@ -123,12 +123,12 @@ def adapt(
     progress: Progress | bool = True,
     **options: Any,
 ) -> dict[str, System]:
-    """Train models of a domain from parallel texts with names, (source, target) each; that of the domain comes first.
+    """Train models for one domain from several parallel corpora, each (source, target); the in-domain one comes first.
 
-    Texts are files or lists of lines. `mixtures` are the names of systems, see the reference of `dragoman adapt`; each
-    gets a folder in `out`. `source` and
-    `reference` are a tuning set of the domain. `options` are those of text preparation, cleaning and the phrase table,
-    and `align` ("together" or "apart"); `lm` are those of the language model.
+    Texts are files or lists of lines. `mixtures` are names of systems, see the reference of `dragoman adapt`; each is
+    saved in its own folder in `out`. `source` and `reference` are an in-domain tuning set. `options` are options of
+    text preparation, cleaning and the phrase table, and `align` ("together" or "apart"); `lm` are options of the
+    language model.
     """
     check_systems(mixtures)
     recipe = AdaptRecipe.from_dict(options, aligner=aligner, aligner_options=aligner_options, lm=lm)

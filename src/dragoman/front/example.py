@@ -1,4 +1,4 @@
-"""A small model to try things with: a phrase book of simple sentences, made and trained in a moment."""
+"""A small model to try things: trained in a moment on a phrase book of simple sentences."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ _WHERE = {
     "près de la rivière": "near the river",
 }
 
-#: Every so many sentences is kept for tuning.
+#: Every n-th sentence is held out for tuning.
 _HELD_OUT = 10
 
 
 class _Quiet(Progress):
-    """So little text always needs the discounts' fallback: no news."""
+    """Progress without warnings: the fallback of discounts is normal for so little text."""
 
     def warn(self, text: str) -> None:
         pass
 
 
 def example(folder: File | None = None) -> System:
-    """Return a French-English model trained on some hundred sentences; for trying things, not for translating.
+    """Return a French-English model trained on about a hundred sentences, to try things.
 
-    With a folder, the texts stay there (`train.fr`, `train.en`, `dev.fr`, `dev.en`) beside the model (`model`).
+    If a folder is given, the texts (`train.fr`, `train.en`, `dev.fr`, `dev.en`) and the model (`model`) stay there.
 
     >>> example().translate("Une femme dort près de la rivière.")
     'A woman sleeps near the river.'
@@ -55,7 +55,7 @@ def example(folder: File | None = None) -> System:
         return _made(Path(folder))
     with tempfile.TemporaryDirectory() as temporary:
         made = _made(Path(temporary))
-        # Memory-mapped files live on until the model is gone, whatever becomes of the folder.
+        # Memory-mapped files remain until the model is deleted, even if the folder is removed.
         return System(made.model, threads=made.threads)
 
 

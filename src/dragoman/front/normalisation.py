@@ -1,4 +1,4 @@
-"""Normalising historical text: train or open a normaliser, and let it write words or text in modern spelling."""
+"""Normalisation of historical spelling: train or load a normaliser, and apply it to words or text."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any, get_args, overload
 
+from dragoman.core.deprecations import accept_old_names
 from dragoman.core.errors import UsageError
 from dragoman.core.options import routed
 from dragoman.core.progress import Progress, available_cores
@@ -22,12 +23,12 @@ from dragoman.normalisation.normaliser import Normaliser as Engine, Suggestion, 
 from dragoman.normalisation.running_text import MarkupMode, RunningText, change_text
 from dragoman.normalisation.training import Learning, NormaliserRecipe, train_normaliser
 
-#: Examples: a file of them (historical form, tab, modern form), several, or pairs of forms.
+#: Examples: one or several files (lines of historical form, tab, modern form), or pairs of forms.
 Pairs = File | Sequence[File] | Sequence[tuple[str, str]]
 
 
 class Normaliser:
-    """A normaliser in memory; `normaliser` opens or trains one."""
+    """A normaliser in memory; `normaliser` loads or trains one."""
 
     def __init__(self, engine: Engine, *, threads: int | None = None):
         self.engine, self.threads = engine, threads or available_cores()
@@ -56,11 +57,11 @@ class Normaliser:
     def normalise(
         self, text: Sentences, *, tokens: bool = False, markup: MarkupMode = "auto", decision: str | None = None
     ) -> str | list[str]:
-        """Write running text in modern spelling, line by line; spacing and punctuation stay as they are.
+        """Return running text in modern spelling; spacing and punctuation do not change.
 
-        The text is a string, lines, or a file (a `Path`). With `tokens`, each line is one form, and empty lines end
-        sentences. Tags and entities stay as they are if `markup` is "xml", or by default if the text looks like it; if
-        it is "none", all is text.
+        The text is a string, a list of lines, or a file (a `Path`). With `tokens`, each line is one form, and empty
+        lines end sentences. Tags and entities do not change if `markup` is "xml", or if it is "auto" and the text looks
+        like XML or HTML; with "none", everything is text.
         """
         if markup not in get_args(MarkupMode):
             raise UsageError(f"markup is '{markup}'; expected one of {', '.join(get_args(MarkupMode))}")
@@ -86,18 +87,19 @@ class Normaliser:
         """Return the modern spelling of each word, with its probability and alternatives."""
         return self.engine.explain(words_of(words), runtime=self._runtime)
 
-    def suggest(self, words: Iterable[str], most: int | None = 100) -> list[Suggestion]:
-        """Rank the forms of a text by what there is to learn from annotating them."""
-        return suggestions(self.engine, words_of(words), most=most, runtime=self._runtime)
+    @accept_old_names
+    def suggest(self, words: Iterable[str], limit: int | None = 100) -> list[Suggestion]:
+        """Rank the forms of a text for annotation: frequent forms with uncertain normalisations first."""
+        return suggestions(self.engine, words_of(words), limit=limit, runtime=self._runtime)
 
     def evaluate(self, examples: Pairs) -> NormalisationScores:
-        """Measure on examples that it has not seen."""
+        """Return the accuracy on unseen examples."""
         found = _examples(examples, replace(self.engine.spelling, digits=False), Runtime())
         predictions = self.engine.modern_forms(found, runtime=self._runtime)
         return evaluate(found, predictions, self.engine.memory, form=self.engine.form)
 
     def save(self, folder: File) -> Normaliser:
-        """Write a folder that `normaliser` opens."""
+        """Save the normaliser to a folder, which `normaliser` loads."""
         self.engine.save(folder)
         return self
 
@@ -114,11 +116,11 @@ def normaliser(
     progress: Progress | bool = True,
     **options: Any,
 ) -> Normaliser:
-    """Open a normaliser from a folder, or train one from `examples` and write it to `out` if that is given.
+    """Load a normaliser from a folder, or train one from `examples`, and save it to `out` if that is given.
 
-    `dev` are more examples, to tune on; without them, parts of the examples stand in. `modern` are lists of modern
-    words. `options` are those of spelling (`lowercase`, ...), of the model of characters (`lm_order`, ...) and of the
-    choice among candidates (`context`, ...); see the reference of `dragoman normalise train`.
+    `dev` are examples to tune on; without them, the examples are cross-validated. `modern` are files of modern words.
+    `options` are options of spelling (`lowercase`, ...), of the character model (`lm_order`, ...) and of the choice
+    among candidates (`context`, ...); see the reference of `dragoman normalise train`.
 
     >>> import dragoman as dm
     >>> pairs = [("vnd", "und"), ("vns", "uns"), ("jn", "in"), ("vnter", "unter"), ("haus", "haus")] * 5
@@ -126,7 +128,7 @@ def normaliser(
     'Und  in, haus!'
     """
     if (folder is None) == (examples is None):
-        raise UsageError("give the folder of a normaliser to open it, or examples to train one")
+        raise UsageError("give the folder of a normaliser to load it, or examples to train one")
     if folder is not None:
         return Normaliser(Engine.load(folder), threads=threads)
     assert examples is not None

@@ -1,4 +1,4 @@
-"""A tuning run, as people look at it."""
+"""Tuning runs for interactive use."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-#: What a person looks at; the rest of a run is for those who write it.
+#: Attributes for interactive use; the others are for the code that writes runs.
 _SHOWN = ("best_score", "events", "folder", "frame", "metric", "options", "plot", "signature", "weights")
 
 
 class TuningRun(Run):
-    """A run in its folder, also one that is still at work: its events, the best weights so far, and a picture."""
+    """A tuning run, finished or not: its events, the best weights so far, and a plot."""
 
     def __dir__(self) -> list[str]:
         return [*_SHOWN, *(name for name in super().__dir__() if name.startswith("_"))]
 
     @property
     def metric(self) -> str:
-        """What the run is tuned to."""
+        """The metric that the run optimises."""
         return str(self.options["metric"])
 
     @property
     def signature(self) -> str:
-        """How its scores are made: on text in the words of the model."""
+        """The signature of the scores, which are computed on tokenised text."""
         references = reference_files([Path(file) for file in self.options.get("reference", [])])
         return full_signature(parse_metric(self.metric), len(references) or None, prepared=True)
 
@@ -44,14 +44,14 @@ class TuningRun(Run):
         return sign * max(sign * float(event["score"]) for event in self._some_events())
 
     def frame(self) -> Any:
-        """Return a pandas frame: a row an iteration, with its score and whatever the method says of it."""
+        """Return a pandas frame with a row for each iteration: its score and what the method reports."""
         events = self._some_events()
         names = dict.fromkeys(name for event in events for name in event if name != "seconds")
         columns: dict[str, list[Any]] = {name: [event.get(name) for event in events] for name in names}
         return frame(columns | {"seconds": [sum(event.get("seconds", {}).values()) for event in events]})
 
     def plot(self) -> Figure:
-        """Draw the score over iterations, and what else the method says of them, as a matplotlib figure."""
+        """Draw the score and the method's other reports over iterations, as a matplotlib figure."""
         from dragoman.evaluation.figures.runs import draw_runs
 
         sign = 1 if parse_metric(self.metric).higher_is_better else -1
@@ -72,5 +72,5 @@ class TuningRun(Run):
     def _some_events(self) -> list[dict[str, Any]]:
         events = self.events()
         if not events:
-            raise DataError("has no events", path=self.folder, expected="a run that has done an iteration")
+            raise DataError("has no events", path=self.folder, expected="a run with at least one iteration")
         return events

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """What a metric says of translations; counts as the number.
+    """A metric's score of translations; `float(score)` is its value.
 
-    `interval` is where 95 % of the scores of resampled test sets lie, `sentences` are the scores of single sentences;
-    `note` says which tokeniser was chosen, and why, if nobody named one.
+    `interval` is the 95 % confidence interval by bootstrap resampling, `sentences` are the scores of single sentences,
+    and `note` gives the tokeniser and the reason for it if it was chosen by default.
     """
 
     metric: str
@@ -64,10 +64,11 @@ def score(
     seed: int = 0,
     threads: int | None = None,
 ) -> Score:
-    """Score translations against references: files, or lists of lines; several references are a list of these.
+    """Score translations against references: files, or lists of lines; a list of these for several references.
 
-    BLEU is sacreBLEU's of the same text. Raw text gets sacreBLEU's tokeniser for its `language`, which the script tells
-    if it is not given (13a for most), tokenised text none; `metric="bleu:tokenise=intl"` names another.
+    BLEU equals sacreBLEU's score of the same text. Raw text gets sacreBLEU's tokeniser for its `language`, which is
+    guessed from the script if it is not given (13a for most languages); tokenised text gets none. Choose another with
+    `metric="bleu:tokenise=intl"`.
 
     >>> print(score(["the cat sat down", "a dog"], ["the cat sat down", "the dog"], resamples=0))
     bleu 88.91
@@ -92,9 +93,9 @@ def score(
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Systems side by side, and for each pair whether the difference means anything.
+    """Scores of systems, and significance tests for each pair.
 
-    `order` puts the systems in a row: `>` is significantly better, `≥` better on this test set only.
+    `order` lists the systems from best to worst: `>` is significantly better, `≥` is better on this test set only.
     """
 
     metric: str
@@ -105,12 +106,12 @@ class Comparison:
     note: str | None = None
 
     def frame(self) -> Any:
-        """Return a pandas frame: a row a pair of systems, with difference and p-values."""
+        """Return a pandas frame with a row for each pair of systems: difference and p-values."""
         columns = [name for name in self.pairs[0] if name != "conclusive"]
         return frame({name: [pair[name] for pair in self.pairs] for name in columns})
 
     def plot(self) -> Figure:
-        """Draw the scores with the deviation over test sentences, as a matplotlib figure."""
+        """Draw the scores with their standard deviation over test sentences, as a matplotlib figure."""
         from dragoman.evaluation.figures.runs import draw_systems
 
         return draw_systems(
@@ -145,10 +146,10 @@ def compare(
     seed: int = 0,
     threads: int | None = None,
 ) -> Comparison:
-    """Compare systems by their translations: files, or lists of lines; several runs are a list of these.
+    """Compare systems by their translations: files, or lists of lines; a list of these for several runs.
 
-    Paired bootstrap resampling and approximate randomisation, over test sentences and over runs. Text is tokenised
-    as `score` does, all of it alike.
+    Tests significance by paired bootstrap resampling and approximate randomisation, over test sentences and over runs.
+    All text is tokenised in the same way, as in `score`.
 
     >>> references = ["a man sleeps here", "a dog runs on the beach"]
     >>> compare({"good": references, "bad": ["man", "the dog"]}, references).order
@@ -170,7 +171,7 @@ def compare(
 
 
 def _several(texts: Text | Sequence[Text]) -> Sequence[Text]:
-    """One text, or several, as several: a list of strings is the lines of one."""
+    """Return one or several texts as a list; a list of strings is one text."""
     if isinstance(texts, str | PathLike):
         return [texts]
     found: list[Any] = list(texts)
@@ -180,7 +181,7 @@ def _several(texts: Text | Sequence[Text]) -> Sequence[Text]:
 def _references(references: Text | Sequence[Text]) -> list[Corpus]:
     known = [Corpus.from_lines(lines_of(reference)) for reference in _several(references)]
     if not known or any(len(reference) != len(known[0]) for reference in known):
-        raise DataError("the references have different numbers of lines", expected="as many in each")
+        raise DataError("the references have different numbers of lines", expected="the same number in each")
     return known
 
 

@@ -1,4 +1,4 @@
-"""A model with weights, ready to use: raw text in, text out."""
+"""Systems: models with weights that translate raw text; loading and training them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dragoman.core.workspace import Workspace, free_memory, memory_size
 from dragoman.decision.settings import Decision
 from dragoman.formats.penn_trees import TreeFile
 from dragoman.front.run import TuningRun
-from dragoman.front.texts import File, Sentences, Text, TextFiles, file_of, files_of, opened_runtime, sentences_of
+from dragoman.front.texts import File, Sentences, Text, TextFiles, file_of, files_of, open_runtime, sentences_of
 from dragoman.model.bundle import Model, model_digest
 from dragoman.sampling.draw import Draw
 from dragoman.sampling.schedule import Sampling
@@ -48,10 +48,10 @@ from dragoman.tuning.runs.validator import Validation
 
 
 class System:
-    """A model with weights and limits, ready to translate, to be looked into, and to be tuned.
+    """A model with weights and search limits, to translate with, to inspect, and to tune.
 
-    Text is raw: the model prepares it as it was prepared in training, and translations are joined to text as a person
-    would write it. `prepared=True` says that words are separated by spaces already, and keeps translations so.
+    Text is raw: it is tokenised (and lower-cased) as in training, and translations are detokenised and recased. With
+    `prepared=True`, input and output are tokenised.
 
     >>> import dragoman as dm
     >>> model = dm.example()
@@ -96,9 +96,9 @@ class System:
         return html_table(["feature", "weight"], rows, repr(self))
 
     def with_weights(self, weights: Run | Weights | Mapping[str, float] | File) -> System:
-        """Return the same system under other weights: those of a run, of a file, or given by name.
+        """Return the same system with other weights, from a run, from a file, or from a mapping.
 
-        Names that are not given keep their weight if a mapping is given; files and runs must have all of them.
+        Weights that are not in a mapping keep their values; files and runs must have all of them.
         """
         if isinstance(weights, Run):
             chosen = self.model.read_weights(weights.folder)
@@ -114,7 +114,7 @@ class System:
         return self._shared(chosen, self.threads)
 
     def with_threads(self, threads: int) -> System:
-        """Return the same system that works in so many threads; results do not depend on their number."""
+        """Return the same system with another number of threads; results do not depend on it."""
         return self._shared(self.weights, threads)
 
     def with_limits(self, **options: Any) -> System:
@@ -123,7 +123,7 @@ class System:
         return self._changed(limits=replace(self.limits, **limits), space=replace(self.space, **space))
 
     def _shared(self, weights: Weights, threads: int) -> System:
-        """Other weights or threads; what a translator has that does not depend on them is not made again."""
+        """Return the system with other weights or threads; reuse the parts of the translator that do not change."""
         other = self._changed(weights=weights)
         other.threads = threads
         if "translator" in self.__dict__:
@@ -136,7 +136,7 @@ class System:
 
     @cached_property
     def translator(self) -> Translator:
-        """What searches, on prepared text."""
+        """The decoder, which works on prepared text."""
         runtime = Runtime(threads=self.threads)
         return Translator.of(self.model, self.weights, limits=self.limits, space=self.space, runtime=runtime)
 
@@ -157,31 +157,31 @@ class System:
         cluster: str | None = None,
         **options: Any,
     ) -> str | list[str]:
-        """Translate a text (a string: one sentence a line), lines, or a file (a `Path`).
+        """Translate a text: a string (one sentence per line), a list of lines, or a file (a `Path`).
 
-        `decision` is the name of a rule (or the file of `tune-decision`) that chooses the translation, such as "mbr"
-        or "consensus"; by default the best derivation does. `evidence` is what the rule sees ("nbest", "hypergraph" or
-        "samples", of which there are `samples` a chain), and `options` are those of the rule. `trees` are those of the
-        sentences in Penn brackets, given like the text, if the model looks at them. `cluster` is who works, if not this
-        process ("local:4", "tcp://host:8786", "slurm.toml"); the model must be saved then.
+        `decision` is the name of a decision rule, such as "mbr" or "consensus", or a file from `tune-decision`; by
+        default the best derivation is the translation. `evidence` is the evidence of the rule ("nbest", "hypergraph",
+        or "samples" with `samples` samples per chain), and `options` are options of the rule. `trees` are parse trees
+        of the sentences in Penn brackets, given like the text, for models with tree features. `cluster` names workers
+        to use instead of this process ("local:4", "tcp://host:8786", "slurm.toml"); the model must have been saved.
         """
         if decision is None and (evidence or options):
-            raise UsageError("evidence and options go with a decision")
+            raise UsageError("evidence and options need a decision")
         outputs = Outputs()
         if decision is not None:
-            outputs = _deciding(_decision_of(decision, evidence, options), samples, seed)
+            outputs = _decision_outputs(_decision_of(decision, evidence, options), samples, seed)
         with self._runtime(cluster) as runtime:
             stream = Stream(self.translator, self.folder, prepared=prepared, runtime=runtime)
             found = [one.text for one in stream.results(sentences_of(text), outputs, trees=self._trees(trees))]
         return "\n".join(found) if isinstance(text, str) else found
 
     def _runtime(self, cluster: str | None) -> AbstractContextManager[Runtime]:
-        """What the work runs on: threads of this process, or a cluster that has the model."""
+        """Open a runtime: threads of this process, or a cluster that has the model."""
         if cluster is None:
-            return opened_runtime(None, self.threads)
+            return open_runtime(None, self.threads)
         if self.folder is None:
             raise UsageError("a cluster loads the model from its folder; call save first")
-        return opened_runtime(cluster, self.threads, needs=[Needed.of(self.folder, model_digest)])
+        return open_runtime(cluster, self.threads, needs=[Needed.of(self.folder, model_digest)])
 
     @overload
     def explain(self, line: str, *, tree: str | None = None, prepared: bool = False) -> Translation: ...  # type: ignore[overload-overlap]
@@ -192,9 +192,9 @@ class System:
     def explain(
         self, line: Sentences, *, tree: Sentences | None = None, prepared: bool = False
     ) -> Translation | list[Translation]:
-        """Translate one sentence and say how: printed, phrases or rules, word links, score and features.
+        """Translate one sentence and return the derivation: phrases or rules, word alignment, score and features.
 
-        In notebooks it shows itself as a table. Of lines, or of a file (a `Path`), a list of these.
+        Print it to read it; notebooks show it as a table. For lines or a file (a `Path`), return a list.
 
         >>> import dragoman as dm
         >>> print(dm.example().explain("Un chat dort.")) # doctest: +ELLIPSIS
@@ -219,9 +219,9 @@ class System:
         tree: Sentences | None = None,
         prepared: bool = False,
     ) -> NBest:
-        """Return the best hypotheses of a sentence, with features; of different strings unless `distinct` is False.
+        """Return the n-best list of a sentence with features, of distinct strings unless `distinct` is False.
 
-        Of lines, or of a file (a `Path`), a list for each sentence.
+        For lines or a file (a `Path`), return a list for each sentence.
         """
         results = self._results(line, Outputs(nbest=size, distinct=distinct), tree, prepared)
         return NBest.concatenate([one.nbest for one in results if one.nbest is not None])
@@ -235,7 +235,7 @@ class System:
     def hypergraph(
         self, line: Sentences, *, tree: Sentences | None = None, prepared: bool = False
     ) -> Hypergraph | list[Hypergraph]:
-        """Return all that the search kept of a sentence; of lines, or of a file (a `Path`), a list of these."""
+        """Return the search hypergraph of a sentence; for lines or a file (a `Path`), a list of hypergraphs."""
         results = self._results(line, Outputs(hypergraph=True), tree, prepared)
         found = [one.hypergraph for one in results if one.hypergraph is not None]
         return found[0] if isinstance(line, str) else found
@@ -250,9 +250,9 @@ class System:
         prepared: bool = False,
         **options: Any,
     ) -> Samples:
-        """Draw derivations of a sentence from the model's distribution; `options` are those of `Sampling`.
+        """Sample derivations of a sentence from the model's distribution; `options` are options of `Sampling`.
 
-        Lines, or a file (a `Path`), are several sentences.
+        For lines or a file (a `Path`), sample derivations of each sentence.
 
         >>> import dragoman as dm
         >>> samples = dm.example().sample("Un chat dort.", 100)
@@ -266,14 +266,14 @@ class System:
     def _results(
         self, text: Sentences, outputs: Outputs, tree: Sentences | None, prepared: bool
     ) -> Iterator[SentenceResult]:
-        """Yield what is wanted of sentences; a string is one of them, whatever its line ends."""
+        """Yield the results of sentences; a string is one sentence, even if it has line ends."""
         lines = [text.replace("\n", " ")] if isinstance(text, str) else sentences_of(text)
         given = [tree.replace("\n", " ")] if isinstance(tree, str) else tree
         stream = Stream(self.translator, self.folder, prepared=prepared, runtime=self.translator.runtime)
         return stream.results(lines, outputs, trees=self._trees(given, "tree"))
 
     def _trees(self, trees: Sentences | None, name: str = "trees") -> TreeFile | None:
-        """Open trees, if the model looks at them."""
+        """Open parse trees, if the model has tree features."""
         given = trees if trees is None or isinstance(trees, PathLike) else sentences_of(trees)
         return self.model.open_trees(given, name=name)
 
@@ -297,14 +297,14 @@ class System:
         progress: Progress | bool = True,
         **settings: Any,
     ) -> TuningRun:
-        """Tune the weights on a text with references, in the folder `out`; a run that was begun there goes on.
+        """Tune the weights on a text with references; the folder `out` holds the run, and an interrupted run continues.
 
-        Texts are files, which the run remembers. `restart` begins anew what was begun with other options or texts.
-        `options` are those of the method; `settings` say how long and on what (`iterations`, `nbest`, `evidence`,
-        `max_minutes`, ...), see the reference of `dragoman tune`. Learners are judged on the `held_out` source and
-        references. `trees` and `held_out_trees` are files of the sources' trees, if the model looks at them. It must
-        be on disk, because the run remembers where it is. `resume_from` goes on after that iteration of the run, and
-        forgets later ones, which may be damaged. `cluster` is who works, as for `translate`.
+        Texts are files, and the model must have been saved, because the run refers to them. `restart` discards a run
+        with other options or texts. `options` are options of the method; `settings` are those of the loop and of
+        decoding (`iterations`, `nbest`, `evidence`, `max_minutes`, ...), see the reference of `dragoman tune`. Online
+        methods are validated on the `held_out` source and references. `trees` and `held_out_trees` are files of parse
+        trees of the sources, for models with tree features. `resume_from` continues after that iteration of the run
+        and discards later ones, for example damaged ones. `cluster` is as in `translate`.
 
         >>> import dragoman as dm, tempfile
         >>> folder = tempfile.mkdtemp()
@@ -341,16 +341,16 @@ class System:
         return TuningRun(out)
 
     def save(self, folder: File) -> System:
-        """Write the model, with these weights, to a folder, and return it as it is there."""
+        """Save the model with these weights to a folder, and return the saved system."""
         model = replace(self.model, weights=self.weights)
         model.save(folder)
         return System(model, folder=folder, limits=self.limits, space=self.space, threads=self.threads)
 
 
 def load(folder: File, *, threads: int | None = None) -> System:
-    """Open a model: a folder that `train`, `System.save` or `dragoman train` wrote.
+    """Load a model from a folder written by `train`, `System.save` or `dragoman train`.
 
-    Arrays are memory-mapped, so that this takes no time and processes share them.
+    Arrays are memory-mapped, so that loading takes no time and processes share them.
 
     >>> import dragoman as dm, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -379,19 +379,19 @@ def train(
     progress: Progress | bool = True,
     **options: Any,
 ) -> System:
-    """Train a model from a parallel text, files or lists of lines, write it to the folder `out`, and return it.
+    """Train a model from a parallel text (files or lists of lines), save it to the folder `out`, and return it.
 
-    Languages come from the files' endings, or as `source_language` and `target_language`. `lm` are options of the
-    language model (`order`, ...); `options` are those of text preparation, cleaning and the phrase table, see the
-    reference of `dragoman train`. A `hierarchical` model has rules with holes in place of phrases, or beside them
-    (`with_phrases`), or the aligned text that they are looked up in (`on_demand`); `rules` are their options
-    (`max_span`, ...). `memory` is how much training may take, in bytes or as "4G", by default half of what is free;
-    what does not fit waits in files in the folder `temporary`, and the model is the same. `cluster` is who aligns,
-    extracts, counts and scores, if not this process, as for `System.translate`. `example.py` beside this file trains a
-    model by this function.
+    Languages come from the files' suffixes, or from `source_language` and `target_language`. `lm` are options of the
+    language model (`order`, ...); `options` are options of text preparation, cleaning and the phrase table, see the
+    reference of `dragoman train`. A `hierarchical` model has rules with nonterminals instead of phrases, or both
+    (`with_phrases`), or the aligned text from which rules are extracted when needed (`on_demand`); `rules` are options
+    of rules (`max_span`, ...). `memory` is the memory for training, in bytes or as "4G", by default half of the free
+    memory; data that does not fit goes to files in the folder `temporary`, and the model does not change. `cluster`
+    names workers for alignment, extraction, counting and scoring, as in `System.translate`. `example.py` beside this
+    file is an example.
     """
     if (with_phrases or on_demand or rules) and not hierarchical:
-        raise UsageError("rules, and phrases beside them, are for hierarchical models; expected hierarchical=True")
+        raise UsageError("rules, with_phrases and on_demand are for hierarchical models; expected hierarchical=True")
     text, cleaning, table = routed(options, Preparation, Cleaning, PhraseModel)
     recipe = TrainRecipe(
         Cleaning.from_dict(cleaning),
@@ -404,7 +404,7 @@ def train(
     )
     limit = free_memory() // 2 if memory is None else memory_size(memory)
     with (
-        opened_runtime(cluster, threads, progress) as opened,
+        open_runtime(cluster, threads, progress) as opened,
         TextFiles() as files,
         Workspace(limit, temporary) as workspace,
         Checkpoint(out) as checkpoint,
@@ -418,14 +418,14 @@ def train(
 
 
 def _decision_of(decision: str | Decision, evidence: str | None, options: Mapping[str, Any]) -> Decision:
-    """Return a rule, by its name or file, with options and evidence."""
+    """Return a decision rule, by its name or file, with options and evidence."""
     if isinstance(decision, Decision):
         return decision
     return Decision.of(decision, [f"{name}={value}" for name, value in options.items()], evidence)  # type: ignore[arg-type]
 
 
-def _deciding(decision: Decision, samples: int, seed: int) -> Outputs:
-    """Ask for what a rule chooses; of samples, if it sees these, so many a chain."""
+def _decision_outputs(decision: Decision, samples: int, seed: int) -> Outputs:
+    """Return the outputs for a decision rule, with `samples` samples per chain if these are its evidence."""
     if decision.evidence != "samples":
         return Outputs(decision=decision)
     sampling = replace(decision.sampling or Sampling(), samples=samples)

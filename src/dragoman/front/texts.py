@@ -1,7 +1,7 @@
-"""Texts as users give them (paths, strings, lists), and what calls run on.
+"""Texts as users give them (paths, strings, lists), and the runtime of a call.
 
 Where a text of many lines is expected (a corpus, references, outputs, lists), a `Path` is a file, a list of strings is
-its lines, and a string is the name of a file that must be there. Where sentences are expected, a string is a sentence,
+its lines, and a string is the name of an existing file. Where sentences are expected, a string is a sentence,
 and a `Path` a file of sentences.
 """
 
@@ -34,27 +34,27 @@ Sentences = str | PathLike[str] | Iterable[str]
 
 
 def given_file(text: object) -> Path | None:
-    """Return the file that a text is given as: a path, or the name of one that is there; other strings are refused."""
+    """Return the file of a text given as a path or as the name of an existing file; refuse other strings."""
     if isinstance(text, str) and ("\n" in text or not _exists(text)):
         raise UsageError(f"found the string '{shortened(text)}', which is no file; expected a Path, or a list of lines")
     return Path(text) if isinstance(text, str | PathLike) else None
 
 
 def lines_of(text: Text) -> list[str]:
-    """Return the lines of a text of many."""
+    """Return the lines of a text."""
     file = given_file(text)
     return _checked(text) if file is None else list(read_lines(file))
 
 
 def sentences_of(text: Sentences) -> list[str]:
-    """Return sentences: a string has one a line, a file too."""
+    """Return sentences: one per line of a string or a file."""
     if isinstance(text, str):
         return text.split("\n")
     return list(read_lines(text)) if isinstance(text, PathLike) else _checked(text)
 
 
 def words_of(words: Iterable[str]) -> list[str]:
-    """Return words that are given one by one; a string would be its letters."""
+    """Return a list of words; refuse a string, which would be a list of letters."""
     if isinstance(words, str | PathLike):
         raise UsageError(f"found '{shortened(str(words))}'; expected a list of words")
     return _checked(words)
@@ -74,7 +74,7 @@ def files_of(files: File | Sequence[File]) -> tuple[Path, ...]:
 
 
 class TextFiles:
-    """Texts as files, for what reads files: lists of lines wait in a temporary folder, until the end of this."""
+    """Texts as files: lists of lines are written to a temporary folder, which exists until the end of the context."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="dragoman-")
@@ -88,7 +88,7 @@ class TextFiles:
         self._folder.cleanup()
 
     def path(self, text: Text, name: str) -> Path:
-        """Return the path of a text; of lines, that of a file of this name."""
+        """Return the path of a text; write lines to a file of this name."""
         file = given_file(text)
         if file is None:
             file = Path(self._folder.name) / name
@@ -105,7 +105,7 @@ def _exists(name: str) -> bool:
 
 
 def _checked(lines: Any) -> list[str]:
-    """Lines that are given as such."""
+    """Return lines that are given as a list; refuse anything else."""
     try:
         found = list(lines)
     except TypeError:
@@ -124,19 +124,19 @@ def _kind(value: object) -> str:
 
 
 def runtime_of(threads: int | None = None, progress: Progress | bool = False) -> Runtime:
-    """This process, with so many threads, by default as many as there are cores."""
+    """Return a runtime of this process, by default with a thread for each core."""
     return Runtime(threads=threads or available_cores(), progress=watcher_of(progress)).here()
 
 
 @contextlib.contextmanager
-def opened_runtime(
+def open_runtime(
     cluster: str | None,
     threads: int | None = None,
     progress: Progress | bool = False,
     *,
     needs: Sequence[Needed] = (),
 ) -> Iterator[Runtime]:
-    """The same, or the workers of a cluster, which must have what the work needs."""
+    """Open a runtime: of this process, or with the workers of a cluster, which must have what the work needs."""
     runtime = runtime_of(threads, progress)
     with Workers.of(cluster, threads=runtime.threads, progress=runtime.progress) as workers:
         workers.require(needs)

@@ -242,7 +242,7 @@ def suggestions(
     normaliser: Normaliser,
     words: Iterable[str],
     *,
-    most: int | None = None,
+    limit: int | None = None,
     memorised: bool = False,
     runtime: Runtime = Runtime(),
 ) -> list[Suggestion]:
@@ -252,4 +252,4 @@ def suggestions(
     found = normaliser.forms(wanted, runtime=runtime)
     ranked = [Suggestion(form, counts[form], normalised) for form, normalised in found.items()]
     ranked.sort(key=lambda one: (-one.expected_errors, -one.occurrences, one.form))
-    return ranked[:most]
+    return ranked[:limit]

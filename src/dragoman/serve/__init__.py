@@ -1,1 +1,1 @@
-"""HTTP requests in, translations, evidence and runs out, and a page to look at them; FastAPI is known here only."""
+"""The HTTP service and its web page: translation, evidence, lists, scores and runs. FastAPI is used only here."""

@@ -1,4 +1,4 @@
-"""The application: all routes, those about the service itself, refusals in one shape, the page, and the guard."""
+"""The FastAPI application: all routes, errors in one shape, the page, and the guard."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _SENTENCES = {
 
 
 def make_app(service: Service, access: Access = Access(), *, cors: Sequence[str] = ()) -> FastAPI:
-    """Make the application; closing it ends the service's threads."""
+    """Return the application; closing it ends the service's threads."""
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -90,7 +90,7 @@ def make_app(service: Service, access: Access = Access(), *, cors: Sequence[str]
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    """Answer an error in the shape that all have."""
+    """Return an error in the common shape."""
     if isinstance(error, HTTPException):
         error = RequestError(error.status_code, _SENTENCES.get(error.status_code, str(error.detail)))
     refusal = refusal_of(error)
@@ -98,7 +98,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 def _add_page(app: FastAPI) -> None:
-    """Serve the files of the page from a list that is made now: no name is joined to a path."""
+    """Serve the files of the page from a fixed list, so that no name of a request is joined to a path."""
     files = {path.relative_to(PAGE).as_posix(): path for path in PAGE.rglob("*") if path.suffix in _TYPES}
 
     def served(name: str) -> Response:
@@ -125,7 +125,7 @@ def _service_routes(service: Service) -> APIRouter:
         """List models with their features and weights, decision rules, metrics, formats of lists, and limits."""
         return Answer(
             schemas.ModelsAnswer(
-                models=[model.info for model in service.shelf],
+                models=[model.info for model in service.models],
                 decisions=[_described(RULES.get(name)) for name in RULES.names()],
                 metrics=metric_names(),
                 formats=NBEST_FORMATS.names(),
@@ -135,12 +135,12 @@ def _service_routes(service: Service) -> APIRouter:
 
     @router.get("/health", response_model=schemas.HealthAnswer)
     async def health() -> Response:
-        """Say that the service is there, and how much waits."""
+        """Return the status of the service and the lengths of its queues."""
         return Answer(
             schemas.HealthAnswer(
                 status="ok",
                 version=version(),
-                models=service.shelf.names,
+                models=service.models.names,
                 waiting=service.batcher.waiting,
                 slow=service.slow.inside,
             )
@@ -157,7 +157,7 @@ def _described(rule: type[Rule]) -> schemas.DecisionInfo:
 
 
 def _metrics_route(service: Service) -> APIRouter:
-    """Make the route for Prometheus, which has a place of its own."""
+    """Make the route for Prometheus, at its usual path."""
     router = api_router("service")
 
     @router.get("/metrics", response_class=PlainTextResponse)
@@ -167,7 +167,7 @@ def _metrics_route(service: Service) -> APIRouter:
             ("dragoman_waiting_sentences", "Sentences that wait for the search.", service.batcher.waiting),
             ("dragoman_slow_requests", "Slow requests that wait or are worked on.", service.slow.inside),
             ("dragoman_batches", "Batches that were searched so far.", service.batcher.batches),
-            ("dragoman_kept_bytes", "Memory of hypergraphs that are kept.", service.hypergraphs.bytes),
+            ("dragoman_kept_bytes", "Memory of cached hypergraphs.", service.hypergraphs.bytes),
         ]
         return PlainTextResponse(service.metrics.text(gauges), media_type="text/plain; version=0.0.4; charset=utf-8")
 

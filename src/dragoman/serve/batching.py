@@ -1,4 +1,4 @@
-"""Work of many clients: sentences that are searched in batches, and slow work with threads and a time of its own."""
+"""Scheduling of requests: sentences of many clients in batches, and slow work with its own threads and time limit."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from dragoman.serve.limits import RequestError, busy
 
 @contextlib.contextmanager
 def stopped_by(check: Callable[[], None]) -> Iterator[None]:
-    """Have the kernels that this thread calls ask a function whether to go on; what it raises ends them, and is raised.
+    """Let the kernels that this thread calls check whether to stop; an error that `check` raises ends them.
 
-    Kernels that other threads call for this one do not ask: whoever wants work to be stopped gives it one thread. Nor
-    do those ask that are done within a tenth of a second, nor anything that is not a kernel.
+    Kernels that run in other threads do not check, so work that may be stopped must use one thread. Kernels that take
+    less than a tenth of a second do not check either, nor does other code.
 
     >>> with stopped_by(lambda: None):
     ...     pass
@@ -47,11 +47,11 @@ _BUSY_SHARE = 1 / 3
 
 
 class StoppedError(Exception):
-    """Work that nobody waits for any more."""
+    """Work was stopped because nobody waits for it."""
 
 
 class Stop:
-    """An order to work in another thread to end, because nobody waits for it or its time is over."""
+    """A signal to stop work in another thread, because nobody waits for it or its time is over."""
 
     def __init__(self, seconds: float | None = None):
         self._asked = threading.Event()
@@ -64,23 +64,23 @@ class Stop:
             self._deadline = time.monotonic() + self._seconds
 
     def ask(self) -> None:
-        """Have the work end."""
+        """Ask the work to stop."""
         self._asked.set()
 
     @property
     def late(self) -> bool:
-        """Whether time has been over for a while."""
+        """True if the time limit passed a while ago."""
         return time.monotonic() > self._deadline + _GRACE
 
     def check(self) -> None:
-        """Raise if the work should end; kernels call this ten times a second."""
+        """Raise if the work should stop; kernels call this ten times per second."""
         if self._asked.is_set():
             raise StoppedError
         if time.monotonic() > self._deadline:
             raise self.time_over()
 
     def time_over(self) -> RequestError:
-        """Refuse work that took too long."""
+        """Return the error for work that took too long."""
         return RequestError(
             422, f"the work takes longer than {self._seconds:g} seconds; ask for less, or a shorter text"
         )
@@ -88,7 +88,7 @@ class Stop:
 
 @dataclass(eq=False)
 class _Job:
-    """The sentences of a request, to be searched together with others of the same key."""
+    """The sentences of a request, to be searched together with other requests of the same key."""
 
     key: Hashable
     items: Sequence[Any]
@@ -121,14 +121,14 @@ class _Share(NamedTuple):
 
 @dataclass(eq=False)
 class _Batch:
-    """Shares that are searched together, and the order to stop."""
+    """Shares that are searched together, and their stop signal."""
 
     shares: list[_Share]
     stop: Stop = field(default_factory=Stop)
 
 
 class Batcher:
-    """Threads that search the sentences of many requests in batches, of which each request gets its share.
+    """Threads that search the sentences of many requests in batches; each request gets its results.
 
     A thread that is free takes its part of the sentences that wait, at most a full batch, and waits for no other: so a
     sentence alone is searched at once, and batches grow with the load.
@@ -144,7 +144,7 @@ class Batcher:
         self.batches = 0
 
     async def run(self, key: Hashable, items: Sequence[Item], work: Callable[[list[Item]], list[T]]) -> list[T]:
-        """Have work done on items, together with those of other requests of the same key, whose work is the same."""
+        """Run work on items, together with the items of other requests of the same key."""
         if not items:
             return []
         if self.waiting and self.waiting + len(items) > self._queue:
@@ -162,7 +162,7 @@ class Batcher:
             self._leave(job)
 
     async def alone(self, work: Callable[[], T]) -> T:
-        """Have quick work done by itself, in its turn."""
+        """Run short work by itself, in its turn."""
         (found,) = await self.run(object(), [None], lambda _: [work()])
         return found
 
@@ -205,7 +205,7 @@ class Batcher:
                 job.answer.set_result(job.results)
 
     def _leave(self, job: _Job) -> None:
-        """Forget a request, and stop batches that nobody waits for any more."""
+        """Remove a request, and stop batches that nobody waits for."""
         if job in self._jobs:
             del self._jobs[job]
             self.waiting -= job.left
@@ -233,7 +233,7 @@ class Batcher:
 
 
 def _done(shares: Sequence[_Share], stop: Stop) -> list[Any]:
-    """Find the results of each share, or its error; a share that is refused does not hurt the others."""
+    """Find the results of each share, or its error; an error of one share does not affect the others."""
     try:
         with stopped_by(stop.check):
             results = shares[0].job.work([item for share in shares for item in share.items])
@@ -248,7 +248,7 @@ def _done(shares: Sequence[_Share], stop: Stop) -> list[Any]:
 
 
 class SlowPool:
-    """A few threads for work that takes long; it ends when its time is over, or when nobody waits for it."""
+    """A few threads for slow work, which ends when its time is over or when nobody waits for it."""
 
     def __init__(self, *, workers: int, queue: int, seconds: float):
         self._pool = ThreadPoolExecutor(workers, "dragoman-slow")
@@ -257,7 +257,7 @@ class SlowPool:
         self.inside = 0
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Have work done, or refuse it if too much waits; cancelling a request stops its work."""
+        """Run work, or refuse it if the queue is full; cancelling a request stops its work."""
         if self.inside >= self._most:
             raise busy(f"{self.inside} slow requests wait already")
         stop = Stop(self._seconds)

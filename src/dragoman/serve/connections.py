@@ -1,4 +1,4 @@
-"""Connections and bodies with deadlines: clients have limited time to send a head and a body, and to take an answer."""
+"""Deadlines of connections and bodies: clients have limited time to send a request and to receive an answer."""
 
 from __future__ import annotations
 

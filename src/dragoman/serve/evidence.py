@@ -1,4 +1,4 @@
-"""Evidence about one sentence: its hypergraph, also under other weights, samples, and the posterior of its strings."""
+"""Evidence about one sentence: its hypergraph, rescored with other weights, samples, and the posterior of strings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.serve import schemas
 from dragoman.serve.hypergraph_cache import SearchedGraph
-from dragoman.serve.json_bodies import Answer, Written, api_router
+from dragoman.serve.json_bodies import Answer, RawJson, api_router
 from dragoman.serve.limits import RequestError
 from dragoman.serve.service import Service
 from dragoman.serve.translation import ALONE, Source, derivation_json, hypotheses_json, prepared_lines
@@ -44,23 +44,23 @@ def routes(service: Service) -> APIRouter:
         return Source(service.check_one(asked.text), asked.tree)
 
     def system_of(asked: schemas.OfModel) -> System:
-        return service.shelf.get(asked.model).weighted(asked.weights)
+        return service.models.get(asked.model).weighted(asked.weights)
 
     @router.post("/hypergraph", response_model=schemas.HypergraphAnswer)
     async def hypergraph(asked: schemas.HypergraphRequest) -> Response:
-        """Return all that the search kept of a sentence, as `dragoman translate --hypergraphs` writes it."""
+        """Return the search hypergraph of a sentence, as `dragoman translate --hypergraphs` writes it."""
         most = service.limits.edges
         search = partial(_searched, system_of(asked), source_of(asked), prepared=asked.prepared, most_edges=most)
-        found = Written(await service.slow.run(lambda: format_hypergraph(search().graph)))
-        return Answer({"model": service.shelf.get(asked.model).name, "source": asked.text, "hypergraph": found})
+        found = RawJson(await service.slow.run(lambda: format_hypergraph(search().graph)))
+        return Answer({"model": service.models.get(asked.model).name, "source": asked.text, "hypergraph": found})
 
     @router.post("/reweight", response_model=schemas.ReweightAnswer)
     async def reweight(asked: schemas.ReweightRequest) -> Response:
-        """Weigh the hypergraph of a sentence anew: the best derivation and list under other weights, without a search.
+        """Rescore the hypergraph of a sentence: best derivation and n-best list with other weights, without a search.
 
         The hypergraph is that of a search under the model's own weights; it is kept for the next request.
         """
-        model = service.shelf.get(asked.model)
+        model = service.models.get(asked.model)
         service.check_size("size", asked.size, service.limits.nbest)
         source = source_of(asked)
         weights = model.weighted(asked.weights).weights
@@ -81,24 +81,24 @@ def routes(service: Service) -> APIRouter:
 
     @router.post("/sample", response_model=schemas.SampleAnswer)
     async def sample(asked: schemas.SampleRequest) -> Response:
-        """Draw derivations of a sentence from the model's distribution."""
+        """Sample derivations of a sentence from the model's distribution."""
         service.check_samples(asked.samples, chains=asked.chains, burn_in=asked.burn_in)
         found = await service.slow.run(partial(_drawn, system_of(asked), source_of(asked), asked))
-        return Answer({"model": service.shelf.get(asked.model).name, "source": asked.text, "derivations": found})
+        return Answer({"model": service.models.get(asked.model).name, "source": asked.text, "derivations": found})
 
     @router.post("/posterior", response_model=schemas.PosteriorAnswer)
     async def posterior_of(asked: schemas.PosteriorRequest) -> Response:
-        """Weigh the translations of a sentence against each other, and return the choice of each decision rule."""
+        """Return the most probable translations of a sentence and the choice of each decision rule."""
         service.check_size("size", asked.size, service.limits.nbest)
         service.check_samples(asked.samples)
         found = await service.slow.run(partial(_posterior, system_of(asked), source_of(asked), asked))
-        return Answer({"model": service.shelf.get(asked.model).name, "source": asked.text, **found})
+        return Answer({"model": service.models.get(asked.model).name, "source": asked.text, **found})
 
     return router
 
 
 def _searched(system: System, source: Source, *, prepared: bool, most_edges: int) -> SearchedGraph:
-    """Search a sentence and keep all of its hypergraph, unless that is too large."""
+    """Search a sentence and return its whole hypergraph, unless that is too large."""
     (search,) = system.translator.search_batches(prepared_lines(system, [source], prepared=prepared), forests=True)
     graph = search.hypergraph(0)
     if graph.edges > most_edges:
@@ -127,7 +127,7 @@ def _reweighted(
 
 
 def _drawn(system: System, source: Source, asked: schemas.SampleRequest) -> list[dict[str, Any]]:
-    """Draw derivations, and list them, the most frequent first."""
+    """Sample derivations and list them, the most frequent first."""
     options = Sampling(samples=asked.samples, chains=asked.chains, temperature=asked.temperature, burn_in=asked.burn_in)
     lines = prepared_lines(system, [source], prepared=asked.prepared)
     (samples,) = Sampler.of(system.translator, options).sample(lines, seed=asked.seed, features=False)
@@ -178,7 +178,7 @@ def _posterior(system: System, source: Source, asked: schemas.PosteriorRequest) 
 
 
 class _Evidence:
-    """Evidence of one kind about a sentence, in the forms that rules like."""
+    """Evidence of one kind about a sentence, in the forms that decision rules take."""
 
     def __init__(self, system: System, lines: Sequence[str], asked: schemas.PosteriorRequest):
         self._asked = asked
@@ -193,12 +193,12 @@ class _Evidence:
             self._graph = part.hypergraph(0, features=False)
 
     def rule(self, rule: type[Rule]) -> Rule:
-        """Make a rule, at the scale that was asked for if it knows one."""
+        """Make a decision rule, with the scale of the request if the rule has one."""
         scaled = self._asked.evidence != "samples" and any(field.name == "scale" for field in fields(rule))
         return rule.from_dict({"scale": self._asked.scale} if scaled else {})
 
     def of(self, rule: type[Rule]) -> Evidence:
-        """Return the evidence in the form that a rule takes."""
+        """Return the evidence in the form that a decision rule takes."""
         if self._samples is not None:
             return self._samples
         assert self._graph is not None

@@ -1,4 +1,4 @@
-"""The guard, through which every request goes first: by host, key and site of the client, rate, size and time."""
+"""The guard: checks of every request before it is routed: host, key, origin, rate, size and time."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ _HEADERS = {
 
 @dataclass(frozen=True)
 class Access:
-    """Clients that may ask: those with the key, by one of the names of the host; either may be left open."""
+    """Access control: the key, and the names of the host that requests may use; either may be absent."""
 
     key: str | None = None
     hosts: frozenset[str] | None = None
 
     def knows(self, given: bytes | None) -> bool:
-        """Whether a key is the right one, in UTF-8 or as older clients write headers; without a key, all are known."""
+        """Return whether a key is right, in UTF-8 or Latin-1; without a key, all clients are known."""
         if self.key is None:
             return True
         wanted = [os.fsencode(self.key)]
@@ -68,13 +68,13 @@ class Access:
         return any(hmac.compare_digest(given or b"", one) for one in wanted)
 
     def knows_sender(self, headers: Headers) -> bool:
-        """Whether a request has the key in its headers."""
+        """Return whether a request has the key in its headers."""
         scheme, _, bearer = headers.get(b"authorization", b"").strip().partition(b" ")
         bearer = bearer if scheme.lower() == b"bearer" else scheme
         return self.knows(headers.get(b"x-api-key") or bearer.strip())
 
     def check_key(self, given: str | None) -> None:
-        """Refuse a request without the key, or with another."""
+        """Refuse a request without the key or with a wrong one."""
         if not self.knows((given or "").encode(errors="surrogatepass")):
             raise _no_key()
 
@@ -93,7 +93,7 @@ def _no_key() -> RequestError:
 
 
 def _check_origin(method: str, headers: Headers, allowed: frozenset[str]) -> None:
-    """Refuse forms that pages of other sites send: a browser sends them without asking, though it keeps the answer."""
+    """Refuse forms from pages of other sites: a browser sends them without asking, though it hides the answer."""
     origin = headers.get(b"origin")
     kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if method != "POST" or origin is None or kind not in _FORMS:
@@ -174,7 +174,7 @@ class Guard:
             place.leave()
 
     async def _check_values(self, headers: Headers, body: bytes) -> None:
-        """Refuse JSON of more values than a request can need: to read them takes longer than to count them."""
+        """Refuse JSON with more values than a request can need: counting them is faster than parsing them."""
         most = _VALUES * self._limits.sentences
         is_form = headers.get(b"content-type", b"").startswith(b"application/x-www-form-urlencoded")
         if is_form or not may_have_more_values(body, most):
@@ -202,7 +202,7 @@ class _Request:
 
 
 class _Client:
-    """The client of a request whose body has come; when it goes, the work for it ends."""
+    """The client of a request whose body has arrived; its work ends when it disconnects."""
 
     def __init__(self, body: bytes, receive: Receive):
         self._body: bytes | None = body

@@ -1,4 +1,4 @@
-"""A cache of hypergraphs, so that other weights need no other search: those used last that fit into some memory."""
+"""A cache of hypergraphs, so that other weights need no new search: the most recent ones within a memory limit."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _give_back = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 @dataclass(frozen=True, eq=False)
 class SearchedGraph:
-    """The hypergraph of a sentence with features, and its search, which can describe derivations."""
+    """The hypergraph of a sentence with features, and the search result, which can describe derivations."""
 
     graph: Hypergraph
     search: SearchResult
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes: the search about as many as the hypergraph without features."""
+        """Approximate size in bytes; the search result is about as large as the hypergraph without features."""
         graph, rows = self.graph, self.graph.features
         own = (graph.first_edge, graph.tails, graph.template_ids, graph.spans, graph.scores, graph.templates.values)
         features = () if rows is None else (rows.offsets, rows.ids, rows.values)
@@ -42,7 +42,7 @@ def _bytes(*arrays: NDArray[Any]) -> int:
 
 
 class HypergraphCache:
-    """The hypergraphs that were used last; safe to use from several threads."""
+    """The most recently used hypergraphs; safe to use from several threads."""
 
     def __init__(self, most_bytes: int):
         self._most = most_bytes
@@ -55,13 +55,13 @@ class HypergraphCache:
         return len(self._graphs)
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Remove all hypergraphs."""
         with self._lock:
             self._graphs.clear()
             self.bytes = 0
 
     def get_or_make(self, key: Hashable, make: Callable[[], SearchedGraph]) -> tuple[SearchedGraph, bool]:
-        """Return the hypergraph of a key, which is made and kept if there is none; and whether it was made."""
+        """Return the hypergraph of a key and whether it was made now; make and cache it if there is none."""
         with self._lock:
             if key in self._graphs:
                 self._graphs.move_to_end(key)

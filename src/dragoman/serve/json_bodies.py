@@ -55,12 +55,12 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 
 
 def may_have_more_values(body: bytes, most: int) -> bool:
-    """Whether a body may have more than `most` values, by a look that takes no time."""
+    """Return whether a body may have more than `most` values, by a fast upper bound."""
     return sum(map(body.count, _MARKS)) > most
 
 
 def has_more_values(body: bytes, most: int) -> bool:
-    """Whether a body of JSON, which need not be valid, has more than `most` values.
+    """Return whether a JSON body, which need not be valid, has more than `most` values.
 
     >>> has_more_values(b'{"a": [1, 2, ",,,"]}', 3), has_more_values(b'{"a": [1, 2, ",,,"]}', 2)
     (False, True)
@@ -76,7 +76,7 @@ def has_more_values(body: bytes, most: int) -> bool:
 
 
 def _behind_string(body: bytes, quote: int) -> int:
-    """The place behind a string, or -1 if it has no end."""
+    """Return the position after a string, or -1 if it is not closed."""
     end = body.find(b'"', quote + 1)
     while end >= 0:
         first = end
@@ -146,24 +146,24 @@ def refusal_of_body(error: ValidationError, status: int = 422) -> RequestError:
     return RequestError(status, f"{place}: {first['msg']}")
 
 
-class Written(str):
+class RawJson(str):
     """Text that is JSON already."""
 
     __slots__ = ()
 
 
-def written(value: Any) -> str:
+def to_json(value: Any) -> str:
     """Write a value as JSON; numbers that are not finite are null.
 
-    >>> written({"a": [1, float("nan")], "b": Written('{"c": 2}')})
+    >>> to_json({"a": [1, float("nan")], "b": RawJson('{"c": 2}')})
     '{"a": [1, null], "b": {"c": 2}}'
     """
-    if isinstance(value, Written):
+    if isinstance(value, RawJson):
         return value
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {written(v)}" for key, v in value.items()) + "}"
+        return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {to_json(v)}" for key, v in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(written, value)) + "]"
+        return "[" + ", ".join(map(to_json, value)) + "]"
     if isinstance(value, float) and not math.isfinite(value):
         return "null"
     return json.dumps(value, ensure_ascii=False)
@@ -189,11 +189,11 @@ def pieces(value: Any, depth: int) -> Iterator[str]:
             yield from pieces(one, depth - 1)
         yield "]"
     else:
-        yield written(value)
+        yield to_json(value)
 
 
 def is_short(value: Any, most: int) -> bool:
-    """Whether a value has at most `most` parts, nested ones and characters of texts included.
+    """Return whether a value has at most `most` parts, nested ones and characters of texts included.
 
     >>> is_short({"a": [1, 2]}, 4), is_short({"a": [1, 2]}, 3), is_short(["word"], 4)
     (True, False, False)
@@ -223,7 +223,7 @@ class Answer(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Write and send it, a long one piece by piece."""
         if isinstance(self._value, dict) and is_short(self._value, _SHORT):
-            self.body = written(self._value).encode()
+            self.body = to_json(self._value).encode()
             self.headers["content-length"] = str(len(self.body))
             await super().__call__(scope, receive, send)
             return

@@ -19,7 +19,7 @@ from dragoman.serve.limits import Place, RequestError
 from dragoman.serve.models import NamedModel
 from dragoman.serve.segmentation import html_text
 from dragoman.serve.service import Service
-from dragoman.serve.translation import Source, split_texts, translated_together
+from dragoman.serve.translation import Source, split_texts, translate_in_batches
 
 #: Names of languages that clients show.
 _NAMES = {
@@ -88,9 +88,9 @@ def routes(service: Service, access: Access) -> APIRouter:
 
     @router.get("/languages")
     async def languages() -> list[dict[str, Any]]:
-        """List the languages that models translate from, each with those that they translate to."""
+        """List source languages, each with its target languages."""
         targets: dict[str, list[str]] = {}
-        for model in service.shelf:
+        for model in service.models:
             source, target = model.languages
             targets.setdefault(source or "auto", []).append(target or "auto")
             targets.setdefault(target or "auto", [])
@@ -101,7 +101,7 @@ def routes(service: Service, access: Access) -> APIRouter:
 
     @router.post("/detect", openapi_extra=_body(LibreRequest))
     async def detect(request: Request) -> list[dict[str, Any]]:
-        """Say which languages a text may be in: those that models translate from; nothing looks at the text."""
+        """List the source languages of all models; the text itself is not analysed."""
         await _read(request, access, most)
         codes = _sources(service)
         return [{"confidence": round(100 / len(codes)), "language": code} for code in codes]
@@ -122,23 +122,25 @@ async def _of_plain(service: Service, model: NamedModel, texts: Sequence[str]) -
     """Translate plain texts."""
     splits = await split_texts(service, texts, model)
     sources = [Source(line) for split in splits for line in split.sentences]
-    done = await translated_together(service, model, schemas.OfModel(), sources, features=False, nbest=0, distinct=True)
+    done = await translate_in_batches(
+        service, model, schemas.OfModel(), sources, features=False, nbest=0, distinct=True
+    )
     service.metrics.sentences(len(done))
     found = iter(done)
     return [split.joined([one.text for one in itertools.islice(found, len(split.sentences))]) for split in splits]
 
 
 def _sources(service: Service) -> list[str]:
-    return list(dict.fromkeys(model.languages[0] or "auto" for model in service.shelf))
+    return list(dict.fromkeys(model.languages[0] or "auto" for model in service.models))
 
 
 def _model_for(service: Service, source: str, target: str) -> NamedModel:
     """Find the first model between two languages."""
-    for model in service.shelf:
+    for model in service.models:
         ours = zip(model.languages, (source, target), strict=True)
         if all(wanted in ("auto", language) or language is None for language, wanted in ours):
             return model
-    known = ", ".join(f"{a or '?'}-{b or '?'}" for a, b in (model.languages for model in service.shelf))
+    known = ", ".join(f"{a or '?'}-{b or '?'}" for a, b in (model.languages for model in service.models))
     raise UsageError(f"no model translates from {source} to {target}; there are {known}")
 
 

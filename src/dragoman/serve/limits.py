@@ -1,4 +1,4 @@
-"""Limits of the service, and its refusals."""
+"""Limits of the service, and the errors of requests beyond them."""
 
 from __future__ import annotations
 
@@ -72,27 +72,27 @@ _MOST_CLIENTS = 10_000
 class Limits(Options):
     """Limits beyond which a request is refused, each with its status; none of them changes a translation."""
 
-    body_bytes: int = option(4_000_000, "largest body of a request (413)", minimum=1)
-    sentences: int = option(1000, "most sentences of a request (413)", minimum=1)
-    words: int = option(250, "most words of a sentence (413)", minimum=1)
-    nbest: int = option(1000, "largest n-best list (422)", minimum=1)
-    samples: int = option(20_000, "most samples of a request, all chains together (422)", minimum=1)
-    concurrency: int = option(64, "requests that are worked on at a time; more get 503", minimum=1)
-    queue: int = option(2000, "sentences that wait for the search; more get 503", minimum=1)
-    rate: float = option(0.0, "requests a second of one client (429); 0 is no limit", minimum=0)
-    burst: int = option(50, "requests of one client that may come at once, if there is a rate", minimum=1)
+    body_bytes: int = option(4_000_000, "maximum size of a request's body (413)", minimum=1)
+    sentences: int = option(1000, "maximum number of sentences per request (413)", minimum=1)
+    words: int = option(250, "maximum number of words per sentence (413)", minimum=1)
+    nbest: int = option(1000, "maximum size of n-best lists (422)", minimum=1)
+    samples: int = option(20_000, "maximum number of samples per request, all chains together (422)", minimum=1)
+    concurrency: int = option(64, "maximum number of requests at a time; others get 503", minimum=1)
+    queue: int = option(2000, "maximum number of sentences that wait for the search; others get 503", minimum=1)
+    rate: float = option(0.0, "requests per second of one client (429); 0: no limit", minimum=0)
+    burst: int = option(50, "requests that one client may send at once, if there is a rate", minimum=1)
     slow_workers: int = option(1, "threads for slow work: sampling, posteriors, decision rules", minimum=1)
-    slow_queue: int = option(8, "slow requests that wait; more get 503", minimum=1)
-    slow_seconds: float = option(30.0, "longest slow work, after which it is stopped (422)", minimum=0.01)
+    slow_queue: int = option(8, "maximum number of slow requests that wait; others get 503", minimum=1)
+    slow_seconds: float = option(30.0, "time limit of slow work in seconds (422)", minimum=0.01)
     client_seconds: float = option(
-        20.0, "longest time a client may take to send a request or to take an answer", minimum=0.01
+        20.0, "time limit of a client in seconds, to send a request or to receive an answer", minimum=0.01
     )
-    kept_bytes: int = option(256_000_000, "memory for hypergraphs that are kept to be weighted anew", minimum=0)
-    edges: int = option(500_000, "largest hypergraph that is sent or kept, in edges (422)", minimum=1)
+    cache_bytes: int = option(256_000_000, "memory for cached hypergraphs, for requests with other weights", minimum=0)
+    edges: int = option(500_000, "maximum size of hypergraphs to send or cache, in edges (422)", minimum=1)
 
 
 class Rate:
-    """Requests that each client may make: some a second, and a burst of more at once."""
+    """Rate limit of each client: requests per second, and a burst."""
 
     def __init__(self, rate: float, burst: int):
         self._rate, self._burst = rate, burst

@@ -1,4 +1,4 @@
-"""N-best lists and outputs of any system: read, reranked, decided upon, and scored."""
+"""N-best lists and outputs of any system: reading, reranking, minimum Bayes risk, and scores."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ def routes(service: Service) -> APIRouter:
 
     @router.post("/lists", response_model=schemas.ListsAnswer)
     async def lists(asked: schemas.ListsRequest) -> Response:
-        """Read an n-best file of any format that is known."""
+        """Read an n-best file in any known format."""
         return Answer(await service.slow.run(partial(_listed, asked)))
 
     @router.post("/rerank", response_model=schemas.RerankAnswer)
     async def rerank_lists(asked: schemas.RerankRequest) -> Response:
-        """Put lists into the order of weights, and choose the first of each."""
+        """Rerank lists with weights, and choose the best candidate of each."""
         return Answer(await service.slow.run(partial(_reranked, asked)))
 
     @router.post("/mbr", response_model=schemas.MbrAnswer)
     async def mbr_of_lists(asked: schemas.MbrRequest) -> Response:
-        """Choose from each list the candidate that agrees most with all others: minimum Bayes risk."""
+        """Choose from each list the candidate with the highest expected utility (minimum Bayes risk)."""
         check_metric(asked.metric)
         how = {"metric": asked.metric, "scale": asked.scale, "weights_from": asked.weights_from, "threads": 1}
         return Answer({"chosen": await service.slow.run(lambda: mbr(_read(asked)[0], **how))})  # type: ignore[arg-type]
 
     @router.post("/score", response_model=schemas.ScoreAnswer)
     async def score_outputs(asked: schemas.ScoreRequest) -> Response:
-        """Score translations against references, and compare them with others if there are some."""
+        """Score translations against references, and compare them with other translations if given."""
         for metric in asked.metrics:
             check_metric(metric)
         several = [asked.references] if isinstance(asked.references[0], str) else asked.references

@@ -128,7 +128,7 @@ class NamedModel:
 
     @property
     def system(self) -> System:
-        """The model with its own weights."""
+        """The model with its default weights."""
         return self.files.current().system
 
     @property
@@ -142,11 +142,11 @@ class NamedModel:
         return self.files.current().normaliser
 
     def check(self) -> None:
-        """Refuse work if files have changed by now."""
+        """Refuse work if the files have changed."""
         self.files.current(look=True)
 
     def weighted(self, weights: Mapping[str, float] | str | None) -> System:
-        """The system under the weights of a request: some by name, or a set of them."""
+        """Return the system with the weights of a request: single weights by name, or a set of weights."""
         if isinstance(weights, str):
             if weights not in self.weight_sets:
                 known = ", ".join(self.weight_sets) or "none"
@@ -158,7 +158,7 @@ class NamedModel:
 
     @property
     def info(self) -> schemas.ModelInfo:
-        """The description for clients; if the model cannot be used now, the last one."""
+        """Return the description for clients; the last one if the model cannot be used now."""
         with contextlib.suppress(RequestError):
             self._info = self._described(self.files.current())
         return self._info
@@ -191,8 +191,8 @@ def _group(name: str) -> str:
     return name.partition(".")[0] if "." in name else "lm" if name.startswith("lm") else "penalties"
 
 
-class Shelf:
-    """All models of the service by name, those of normalisers, which translate letters, behind all others.
+class ModelRegistry:
+    """All models of the service by name; models of normalisers, which translate letters, come last.
 
     Requests that name no model get the first.
     """
@@ -208,7 +208,7 @@ class Shelf:
         weights: Sequence[str] = (),
         languages: Sequence[str] = (),
         copied: bool = False,
-    ) -> Shelf:
+    ) -> ModelRegistry:
         """Load models given as FOLDER or NAME=FOLDER, weights as NAME=FILE or MODEL:NAME=FILE, languages as NAME=fr-en.
 
         Weights without a model's name are for all models that have their features, at least one. Each system works in

@@ -29,14 +29,14 @@ class NormaliseRequest(Asked):
 
 
 class Spelt(BaseModel):
-    """A form that a word may have today, and how probable it is."""
+    """A modern form of a word, and its probability."""
 
     text: str
     confidence: float
 
 
 class SpeltWord(BaseModel):
-    """A word of the text, its modern form, how sure that is, and other forms, the most probable first."""
+    """A word of the text, its modern form, its confidence, and alternatives, the most probable first."""
 
     word: str
     modern: str
@@ -45,14 +45,14 @@ class SpeltWord(BaseModel):
 
 
 class SpeltLine(BaseModel):
-    """The words of a line, and the strings before, between and behind them, of which there is one more."""
+    """The words of a line, and the strings before, between and after them (one more than words)."""
 
     words: list[SpeltWord]
     between: list[str]
 
 
 class NormaliseAnswer(BaseModel):
-    """The text in modern spelling, its lines word by word, and whether it was taken for markup."""
+    """The text in modern spelling, its lines word by word, and whether it was treated as markup."""
 
     model: str
     text: str
@@ -66,7 +66,7 @@ def routes(service: Service) -> APIRouter:
 
     @router.post("/normalise", response_model=NormaliseAnswer)
     async def normalise(asked: NormaliseRequest) -> Response:
-        """Write text in modern spelling, and say of each word how sure that is, and which other forms it may have."""
+        """Convert text to modern spelling, with the confidence and the alternatives of each word."""
         name, normaliser = _normaliser(service, asked.model)
         lines = asked.text.split("\n")
         service.check_lines(lines)
@@ -79,7 +79,7 @@ def routes(service: Service) -> APIRouter:
 
 def _normaliser(service: Service, name: str | None) -> tuple[str, Normaliser]:
     """Find a normaliser by name, or the first."""
-    models = [service.shelf.get(name)] if name is not None else service.shelf
+    models = [service.models.get(name)] if name is not None else service.models
     for model in models:
         if model.normaliser is not None:
             return model.name, model.normaliser

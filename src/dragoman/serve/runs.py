@@ -1,4 +1,4 @@
-"""Runs and experiments in a folder: listed, described, and followed while they go on."""
+"""Tuning runs and experiments of a folder: lists, descriptions, and streams of events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dragoman.core.weights import Weights
 from dragoman.evaluation.statistics.intervals import full_signature
 from dragoman.metrics.combined import parse_metric
 from dragoman.serve import schemas
-from dragoman.serve.json_bodies import Answer, api_router, written
+from dragoman.serve.json_bodies import Answer, api_router, to_json
 from dragoman.serve.limits import RequestError, busy
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -47,11 +47,11 @@ class ConfinedFolder:
             return []
 
     def has(self, path: PurePosixPath) -> bool:
-        """Whether there is a file of any kind, or a folder."""
+        """Return whether a file of any kind, or a folder, exists."""
         return self._mode(path) != 0
 
     def has_file(self, path: PurePosixPath) -> bool:
-        """Whether there is a regular file."""
+        """Return whether a regular file exists."""
         return stat.S_ISREG(self._mode(path))
 
     def read(self, path: PurePosixPath, most: int, *, head: bool = False) -> bytes:
@@ -336,7 +336,7 @@ def routes(runs: Runs, is_closing: Callable[[], bool]) -> APIRouter:
         responses={200: {"content": {"text/event-stream": {}}}},
     )
     async def events(name: Name, last_event_id: Annotated[str | None, Header()] = None) -> Response:
-        """Follow a run: an event for each iteration, past ones first; `end` when it has stopped."""
+        """Stream the events of a run: one for each iteration, past ones first; `end` when it has stopped."""
         await asyncio.to_thread(runs.events, name)
         if len(followers) >= _MOST_FOLLOWERS:
             raise busy(f"{_MOST_FOLLOWERS} clients follow runs already")
@@ -375,14 +375,14 @@ async def _followed(runs: Runs, is_closing: Callable[[], bool], name: str, first
         try:
             events = await asyncio.to_thread(runs.events, name)
         except RequestError as error:  # it was there when the answer began
-            yield f"event: end\ndata: {written({'stop': error.message})}\n\n"
+            yield f"event: end\ndata: {to_json({'stop': error.message})}\n\n"
             return
         for number, event in enumerate(events[first:], first):
-            yield f"id: {number}\nevent: iteration\ndata: {written(event)}\n\n"
+            yield f"id: {number}\nevent: iteration\ndata: {to_json(event)}\n\n"
         quiet = 0 if len(events) > first else quiet + 1
         first = max(first, len(events))
         if events and events[-1].get("stop"):
-            yield f"event: end\ndata: {written({'stop': events[-1]['stop']})}\n\n"
+            yield f"event: end\ndata: {to_json({'stop': events[-1]['stop']})}\n\n"
             return
         if quiet % _SIGN == 1:
             yield ": waiting\n\n"

@@ -17,7 +17,7 @@ EvidenceKind = Literal["nbest", "hypergraph", "samples"]
 
 
 class Asked(BaseModel):
-    """A request, without fields that are not known."""
+    """A request; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -71,7 +71,7 @@ class TranslateRequest(OfModel):
 
 
 class Hypothesis(BaseModel):
-    """One of an n-best list: its words as text, score and features."""
+    """A hypothesis of an n-best list: its text, score and features."""
 
     text: str
     score: float | None
@@ -79,7 +79,7 @@ class Hypothesis(BaseModel):
 
 
 class Sentence(BaseModel):
-    """A sentence and its translation, with details and a list if they were asked for."""
+    """A sentence and its translation, with details and an n-best list if requested."""
 
     source: str
     text: str
@@ -91,7 +91,7 @@ class Sentence(BaseModel):
 
 
 class TextTranslated(BaseModel):
-    """A text, its translation, and its sentences if details or lists were asked for."""
+    """A text, its translation, and its sentences if details or n-best lists are requested."""
 
     source: str
     text: str
@@ -106,14 +106,14 @@ class TranslateAnswer(BaseModel):
 
 
 class NBestRequest(OfSentence):
-    """One sentence whose best hypotheses are wanted."""
+    """Request for the n-best list of one sentence."""
 
     size: int = Field(default=10, ge=1)
     distinct: bool = Field(default=True, description="Only different strings.")
 
 
 class NBestAnswer(BaseModel):
-    """The best hypotheses, best first; their text is in the model's words."""
+    """The best hypotheses, best first; their text is tokenised."""
 
     model: str
     source: str
@@ -122,13 +122,13 @@ class NBestAnswer(BaseModel):
 
 
 class ReweightRequest(OfSentence):
-    """A sentence under other weights; its hypergraph is kept from the first request on."""
+    """Request for a sentence with other weights; its hypergraph is cached after the first request."""
 
     size: int = Field(default=10, ge=1)
 
 
 class ReweightAnswer(BaseModel):
-    """The best of the same hypergraph under the new weights; `searched` says whether it had to be made first."""
+    """The best derivations of the hypergraph with the new weights; `searched` is false if it was in the cache."""
 
     model: str
     source: str
@@ -140,11 +140,11 @@ class ReweightAnswer(BaseModel):
 
 
 class HypergraphRequest(OfSentence):
-    """One sentence whose hypergraph is wanted."""
+    """Request for the hypergraph of one sentence."""
 
 
 class HypergraphAnswer(BaseModel):
-    """A hypergraph in our own format, see `dragoman translate --hypergraphs`."""
+    """A hypergraph in Dragoman's format, see `dragoman translate --hypergraphs`."""
 
     model: str
     source: str
@@ -152,7 +152,7 @@ class HypergraphAnswer(BaseModel):
 
 
 class SampleRequest(OfSentence):
-    """One sentence whose derivations are to be drawn."""
+    """Request for samples of derivations of one sentence."""
 
     samples: int = Field(default=1000, ge=1, description="Samples a chain.")
     chains: int = Field(default=2, ge=1)
@@ -162,7 +162,7 @@ class SampleRequest(OfSentence):
 
 
 class Drawn(BaseModel):
-    """A derivation that was drawn, how often, and its score."""
+    """A sampled derivation, its count, and its score."""
 
     text: str
     count: int
@@ -179,7 +179,7 @@ class SampleAnswer(BaseModel):
 
 
 class PosteriorRequest(OfSentence):
-    """One sentence whose translations are to be weighed against each other."""
+    """Request for the posterior distribution over translations of one sentence."""
 
     evidence: EvidenceKind = "nbest"
     scale: Annotated[FiniteFloat, Field(gt=0, le=1000)] = 1.0
@@ -201,7 +201,7 @@ class Candidate(BaseModel):
 
 
 class Choice(BaseModel):
-    """The choice of a rule, or why it made none."""
+    """The choice of a decision rule, or the reason why there is none."""
 
     decision: str
     evidence: EvidenceKind | None = None
@@ -210,7 +210,7 @@ class Choice(BaseModel):
 
 
 class PosteriorAnswer(BaseModel):
-    """The most probable strings, the choice of each rule, and `mass`, the share of the probability that is shown."""
+    """The most probable strings, the choice of each rule, and `mass`, the total probability of these strings."""
 
     model: str
     source: str
@@ -220,7 +220,7 @@ class PosteriorAnswer(BaseModel):
 
 
 class ScoreRequest(Asked):
-    """Translations to be scored against references, and others to compare them with."""
+    """Translations to score against references, and other translations to compare them with."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"outputs": ["the cat sat"], "references": ["a cat sat"], "metrics": ["bleu"]}]}
@@ -235,7 +235,7 @@ class ScoreRequest(Asked):
 
 
 class MetricScore(BaseModel):
-    """The score of a metric, for the whole and for each line."""
+    """The score of a metric, for the whole text and for each line."""
 
     metric: str
     score: float | None
@@ -246,7 +246,7 @@ class MetricScore(BaseModel):
 
 
 class Compared(BaseModel):
-    """The better one, the difference, and the probability of seeing it by chance."""
+    """The better system, the difference, and its p-value."""
 
     metric: str
     signature: str
@@ -289,13 +289,13 @@ class ListsAnswer(BaseModel):
 
 
 class RerankRequest(ListsRequest):
-    """Lists, and weights to put them into another order by."""
+    """N-best lists, and weights to rerank them with."""
 
     weights: dict[str, FiniteFloat]
 
 
 class Reranked(BaseModel):
-    """The candidates of one sentence in their new order, as numbers of their old places, and their scores by place."""
+    """The candidates of one sentence in their new order, as indices of their old positions, and their scores."""
 
     id: int | str
     text: str
@@ -304,7 +304,7 @@ class Reranked(BaseModel):
 
 
 class RerankAnswer(BaseModel):
-    """The chosen candidate of each list, all lists in their new order, and the whole as a file of the same format."""
+    """The best candidate of each list, all lists in their new order, and the lists as a file of the same format."""
 
     format: str
     chosen: list[str]
@@ -313,7 +313,7 @@ class RerankAnswer(BaseModel):
 
 
 class MbrRequest(ListsRequest):
-    """Lists to choose from by minimum Bayes risk."""
+    """N-best lists to choose from by minimum Bayes risk."""
 
     metric: str = "bleu"
     scale: FiniteFloat = Field(default=1.0, ge=0)
@@ -336,7 +336,7 @@ class FeatureInfo(BaseModel):
 
 
 class ModelInfo(BaseModel):
-    """A model that the service has."""
+    """A model of the service."""
 
     name: str
     kind: Literal["phrase", "chart"]
@@ -358,7 +358,7 @@ class DecisionInfo(BaseModel):
 
 
 class ModelsAnswer(BaseModel):
-    """All models, the first of which is the default; rules, metrics and formats by name; and the limits."""
+    """All models, the default one first; decision rules, metrics and formats by name; and the limits."""
 
     models: list[ModelInfo]
     decisions: list[DecisionInfo]
@@ -400,7 +400,7 @@ class RunAnswer(RunInfo):
 
 
 class HealthAnswer(BaseModel):
-    """A sign of life, and how much waits."""
+    """The status of the service, and the lengths of its queues."""
 
     status: Literal["ok"]
     version: str
@@ -410,13 +410,13 @@ class HealthAnswer(BaseModel):
 
 
 class ErrorInfo(BaseModel):
-    """The status of a refusal, and its sentence."""
+    """The status of an error, and its message."""
 
     status: int
     message: str
 
 
 class ErrorAnswer(BaseModel):
-    """The shape of every refusal and failure."""
+    """The shape of every error."""
 
     error: ErrorInfo

@@ -51,7 +51,7 @@ class Split:
     between: tuple[str, ...]
 
     def joined(self, sentences: Sequence[str]) -> str:
-        """Put others in the place of the sentences.
+        """Replace the sentences by others.
 
         >>> split("One.  Two?\\n\\nThree").joined(["Un.", "Deux ?", "Trois"])
         'Un.  Deux ?\\n\\nTrois'
@@ -67,7 +67,7 @@ class HtmlText:
     between: tuple[str, ...]
 
     def joined(self, texts: Sequence[str]) -> str:
-        """Put others in the place of the texts.
+        """Replace the texts by others.
 
         >>> html_text("<b>One &amp; two</b><br>").joined(["Un & deux"])
         '<b>Un &amp; deux</b><br>'
@@ -76,7 +76,7 @@ class HtmlText:
 
 
 def _interleaved(pieces: Sequence[str], between: Sequence[str]) -> str:
-    """Join pieces and the strings around them, of which there is one more."""
+    """Join pieces and the strings around them (one more than pieces)."""
     parts = [between[0]]
     for piece, after in zip(pieces, between[1:], strict=True):
         parts += (piece, after)
@@ -169,7 +169,7 @@ def _marks(text: str, begin: int, end: int) -> Iterator[re.Match[str] | None]:
 
 
 def _ends(text: str, begin: int, end: int, found: re.Match[str], language: str | None) -> bool:
-    """Whether punctuation ends a sentence that begins at `begin`, in a line that ends at `end`."""
+    """Return whether punctuation ends a sentence that begins at `begin`, in a line that ends at `end`."""
     if found[2] is None:
         return found.end() == end
     following = _BEGIN.match(text, found.end(), end)

@@ -1,4 +1,4 @@
-"""The server: it loads models, listens at an address, and answers requests until it is stopped."""
+"""The server: loads models, listens on an address, and answers requests until it is stopped."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ import uvicorn
 from fastapi import FastAPI
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Runtime
 from dragoman.serve.app import make_app
 from dragoman.serve.connections import DeadlineLoop
 from dragoman.serve.guard import Access
 from dragoman.serve.limits import Limits
-from dragoman.serve.models import Shelf
+from dragoman.serve.models import ModelRegistry
 from dragoman.serve.service import Service
 
 #: Connections that wait to be accepted.
@@ -46,7 +46,7 @@ _LAST_SECONDS = 5
 
 @dataclass(frozen=True)
 class Address:
-    """An address to listen at, and the clients that may ask there."""
+    """An address to listen on, and its access control."""
 
     host: str
     port: int
@@ -65,12 +65,12 @@ class Address:
             raise UsageError("the key is empty; expected some characters, or --no-key")
         local = _is_loopback(host)
         if not local and not key and not no_key:
-            raise UsageError(f"others can reach {host}: give --api-key KEY, or say --no-key if everybody may ask")
+            raise UsageError(f"other machines can reach {host}: give --api-key KEY, or --no-key to serve everybody")
         own = {host.lower(), f"[{host}]", "localhost", "127.0.0.1", "[::1]", *(name.lower() for name in names)}
         return cls(host, port, Access(key, frozenset(own) if local or names else None))
 
     def bound(self) -> socket.socket:
-        """Listen, or say why that cannot be."""
+        """Listen on the address, or raise an error with the reason."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         # asyncio turns Nagle's algorithm off only where the protocol is named. By that algorithm the body of an answer
         # waits, up to 40 ms, until the client has acknowledged the head.
@@ -82,13 +82,13 @@ class Address:
         except OSError as error:
             listener.close()
             raise DataError(
-                f"cannot listen at {self.host}, port {self.port}: {error.strerror}", expected="another --host or --port"
+                f"cannot listen on {self.host}, port {self.port}: {error.strerror}", expected="another --host or --port"
             ) from None
         return listener
 
 
 def _is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a host.
+    """Return whether only this machine can reach a host.
 
     >>> _is_loopback("127.0.0.1"), _is_loopback("localhost"), _is_loopback("0.0.0.0")
     (True, True, False)
@@ -143,17 +143,16 @@ def serve_until_stopped(
     limits: Limits = Limits(),
     cors: Sequence[str] = (),
     log_requests: bool = False,
-    threads: int | None = None,
     copied: bool = False,
-    progress: Progress = SILENT,
+    runtime: Runtime,
 ) -> None:
     """Load models and answer requests until interrupted."""
     if runs is not None and not runs.is_dir():
         raise DataError("is not a folder", path=runs, expected="a folder with runs")
     listener = address.bound()
     with listener:
-        shelf = Shelf.of(models, weights=weights, languages=languages, copied=copied)
-        service = Service(shelf, limits, runs=runs, threads=threads)
+        registry = ModelRegistry.of(models, weights=weights, languages=languages, copied=copied)
+        service = Service(registry, limits, runs=runs, threads=runtime.threads)
         app = make_app(service, address.access, cors=cors)
         server = Server(app, service, log_requests=log_requests)
         # It can be stopped from its first word on; uvicorn raises the signal once more after all is answered.
@@ -162,14 +161,14 @@ def serve_until_stopped(
             _answer_promptly()
             host, port = listener.getsockname()[:2]
             shown = f"[{host}]" if ":" in host else host
-            progress.note(f"{', '.join(shelf.names)} at http://{shown}:{port} (Ctrl-C ends it)")
+            runtime.note(f"{', '.join(registry.names)} at http://{shown}:{port} (Ctrl-C ends it)")
             server.run(sockets=[listener])
         finally:
             signal.signal(signal.SIGTERM, before)
 
 
 def _answer_promptly() -> None:
-    """See that the thread that answers gets its turn beside those that work.
+    """Let the thread that answers run promptly beside the threads that work.
 
     Kernels give up the interpreter for microseconds, and a thread that waits for it asks only after it has not been
     given up for a whole interval: beside many short kernels it would wait until all are done. And objects that stay for

@@ -21,7 +21,7 @@ from dragoman.search.translator import BATCH
 from dragoman.serve.batching import Batcher, SlowPool, Stop
 from dragoman.serve.hypergraph_cache import HypergraphCache
 from dragoman.serve.limits import Limits, RequestError
-from dragoman.serve.models import Shelf
+from dragoman.serve.models import ModelRegistry
 from dragoman.serve.runs import Runs
 from dragoman.serve.segmentation import go_on
 
@@ -44,31 +44,31 @@ Gauge = tuple[str, str, float]
 
 
 class Service:
-    """All that requests use; of HTTP it knows statuses only."""
+    """Everything that requests use; of HTTP it knows only statuses."""
 
     def __init__(
-        self, shelf: Shelf, limits: Limits = Limits(), *, runs: Path | None = None, threads: int | None = None
+        self, models: ModelRegistry, limits: Limits = Limits(), *, runs: Path | None = None, threads: int | None = None
     ):
-        self.shelf = shelf
+        self.models = models
         self.limits = limits
         self.runs = Runs(runs)
         self.metrics = Metrics()
         self.closing = False
-        self.hypergraphs = HypergraphCache(limits.kept_bytes)
-        for model in shelf:
+        self.hypergraphs = HypergraphCache(limits.cache_bytes)
+        for model in models:
             model.files.when_changed.append(self.hypergraphs.clear)
         self.batcher = Batcher(workers=threads or available_cores(), most=BATCH, queue=limits.queue)
         self.slow = SlowPool(workers=limits.slow_workers, queue=limits.slow_queue, seconds=limits.slow_seconds)
 
     def close(self) -> None:
         """End the threads."""
-        for model in self.shelf:
+        for model in self.models:
             model.files.when_changed.remove(self.hypergraphs.clear)
         self.batcher.close()
         self.slow.close()
 
     async def cut(self, texts: Sequence[str], work: Callable[[Callable[[], None]], T]) -> T:
-        """Have texts cut into pieces: long ones in the turn of a search, and within the time of slow work.
+        """Split texts into pieces: long ones in the turn of a search, and within the time limit of slow work.
 
         `work` gets a function to call now and then, which raises when time is over or nobody waits any more.
         """
@@ -127,7 +127,7 @@ def check_metric(text: str) -> None:
 
 
 def metric_names() -> list[str]:
-    """The metrics that requests can name, but for sums of others."""
+    """Return the metrics that requests can name, except weighted sums."""
     return [name for name in METRICS.names() if name != Combined.name and not _reads_file(METRICS.get(name))]
 
 

@@ -19,7 +19,7 @@ from dragoman.formats.penn_trees import TreeFile, with_trees
 from dragoman.front.system import System
 from dragoman.search.translation import Translation
 from dragoman.serve import schemas, segmentation
-from dragoman.serve.json_bodies import Answer, Written, api_router, written
+from dragoman.serve.json_bodies import Answer, RawJson, api_router, to_json
 from dragoman.serve.models import NamedModel
 from dragoman.serve.segmentation import Split
 from dragoman.serve.service import Service, check_rule
@@ -50,7 +50,7 @@ class Source(NamedTuple):
 
 
 def prepared_lines(system: System, sources: Sequence[Source], *, prepared: bool) -> list[str]:
-    """Write sentences in the model's words, with their trees if it looks at them."""
+    """Prepare sentences for the model, with their trees if it has tree features."""
     lines = system.model.preparation(prepared=prepared).source([source.line for source in sources])
     trees = _trees(system, sources)
     return list(lines if trees is None else with_trees(lines, trees))
@@ -70,19 +70,19 @@ def _trees(system: System, sources: Sequence[Source]) -> TreeFile | None:
     return system.model.open_trees(given if len(given) == len(sources) else None, name="trees", runtime=ALONE)
 
 
-def derivation_json(translation: Translation) -> Written:
+def derivation_json(translation: Translation) -> RawJson:
     """Write a derivation as `dragoman translate --details` does."""
-    return Written(translation.json(0))
+    return RawJson(translation.json(0))
 
 
-def hypotheses_json(lists: NBest) -> list[Written]:
+def hypotheses_json(lists: NBest) -> list[RawJson]:
     """Write the hypotheses of each list at once: a great many objects would hold up the whole service."""
     texts, scores, bounds = lists.texts(), lists.scores.tolist(), lists.sentences.tolist()
 
     def row(h: int) -> dict[str, object]:
         return {"text": texts[h], "score": scores[h], "features": lists.features.row(h)}
 
-    return [Written(written(list(map(row, range(*bound))))) for bound in itertools.pairwise(bounds)]
+    return [RawJson(to_json(list(map(row, range(*bound))))) for bound in itertools.pairwise(bounds)]
 
 
 def routes(service: Service) -> APIRouter:
@@ -91,8 +91,8 @@ def routes(service: Service) -> APIRouter:
 
     @router.post("/translate", response_model=schemas.TranslateAnswer)
     async def translate(asked: schemas.TranslateRequest) -> Response:
-        """Translate texts: lines are split into sentences, which are searched together with those of other requests."""
-        model = service.shelf.get(asked.model)
+        """Translate texts. Lines are split into sentences, decoded in batches with those of other requests."""
+        model = service.models.get(asked.model)
         texts = _texts(asked)
         by_lines = not asked.split or asked.prepared or asked.trees is not None
         splits = await split_texts(service, texts, None if by_lines else model)
@@ -103,7 +103,7 @@ def routes(service: Service) -> APIRouter:
             answers = _in_texts(texts, splits, done, [None] * len(done))
         else:
             _refuse_for_rules(asked)
-            found = await translated_together(
+            found = await translate_in_batches(
                 service, model, asked, sources, features=asked.details, nbest=asked.nbest, distinct=True
             )
             answers = _in_texts(texts, splits, [one.text for one in found], await _rows(service, sources, found, asked))
@@ -112,11 +112,11 @@ def routes(service: Service) -> APIRouter:
 
     @router.post("/nbest", response_model=schemas.NBestAnswer)
     async def nbest(asked: schemas.NBestRequest) -> Response:
-        """Return the best hypotheses of one sentence, with their features, in the model's words."""
-        model = service.shelf.get(asked.model)
+        """Return the n-best list of one sentence with features; texts are tokenised."""
+        model = service.models.get(asked.model)
         service.check_size("size", asked.size, service.limits.nbest)
         source = Source(service.check_one(asked.text), asked.tree)
-        (found,) = await translated_together(
+        (found,) = await translate_in_batches(
             service, model, asked, [source], features=False, nbest=asked.size, distinct=asked.distinct
         )
         assert found.nbest is not None
@@ -134,7 +134,7 @@ async def warm_up(service: Service) -> None:
         if not model.system.model.tree_features:
             translated(model.system, [Source("A.")], prepared=False, features=False)
 
-    for model in service.shelf:
+    for model in service.models:
         with contextlib.suppress(DragomanError):  # clients that ask for the model are told
             await service.batcher.alone(partial(work, model))
 
@@ -153,7 +153,7 @@ async def split_texts(service: Service, texts: Sequence[str], model: NamedModel 
     return await service.cut(texts, work)
 
 
-async def translated_together(
+async def translate_in_batches(
     service: Service,
     model: NamedModel,
     asked: schemas.OfModel,
@@ -179,7 +179,7 @@ async def translated_together(
 async def _decided(
     service: Service, model: NamedModel, asked: schemas.TranslateRequest, sources: Sequence[Source]
 ) -> list[str]:
-    """Have a decision rule choose, as slow work: its evidence takes long to make."""
+    """Let a decision rule choose, as slow work because its evidence is slow to make."""
     if asked.nbest or asked.details:
         raise UsageError("a decision chooses strings, not derivations: it goes without details and nbest")
     options = {**(asked.options or {}), **({} if asked.scale is None else {"scale": asked.scale})}

@@ -61,7 +61,7 @@ WRONG = {
     "an option": (lambda f: tuned(f, rounds=2), "no option 'rounds'", "no option 'rounds'"),
     "a method": (lambda f: tuned(f, method="none"), "'none'", "'none'"),
     "a decision": (lambda f: dm.load(f / "model").translate("un", decision="no"), "'no'", "'no'"),
-    "evidence": (of_trees, "go with a decision", "go with a decision"),
+    "evidence": (of_trees, "need a decision", "need a decision"),
     "training": (lambda f: dm.train(f / "dev.fr", f / "dev.en", out=f / "y", rules={"a": 1}), "True", "True"),
     "a metric": (lambda f: dm.score(["a"], ["a"], "none"), "'none'", "'none'"),
 }

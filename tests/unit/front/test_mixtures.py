@@ -41,7 +41,7 @@ def test_tables_of_models_are_mixed_by_perplexity(folder, dev, tmp_path):
     mixed = dm.mix({"in": model, "out": folder / "model"}, out=tmp_path / "mixed", **dev)
     assert mixed.translate("Un homme dort.") == model.translate("Un homme dort.")
     assert mixed.model.history["mixture"]["weights"] == "perplexity"
-    with pytest.raises(UsageError, match="a tuning set is a source and a reference"):
+    with pytest.raises(UsageError, match="a tuning set needs both source and reference"):
         dm.mix({"in": model, "out": model}, source=dev["source"], out=tmp_path / "other")
     both = {"in": model, "out": model}
     kept = dm.mix(both, weights="uniform", keep_components=True, out=tmp_path / "kept", progress=False)

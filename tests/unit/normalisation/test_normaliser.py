@@ -77,4 +77,4 @@ def test_frequent_and_uncertain_forms_are_suggested_first(normaliser):
     assert [one.expected_errors for one in found] == sorted((one.expected_errors for one in found), reverse=True)
     assert all(one.occurrences == 2 for one in found)
     assert seen in {one.form for one in suggestions(normaliser, [seen], memorised=True)}
-    assert len(suggestions(normaliser, ["vntheren", "qthx"], most=1)) == 1
+    assert len(suggestions(normaliser, ["vntheren", "qthx"], limit=1)) == 1

@@ -11,7 +11,7 @@ import dragoman as dm
 from dragoman.serve.app import make_app
 from dragoman.serve.guard import Access
 from dragoman.serve.limits import Limits
-from dragoman.serve.models import Shelf
+from dragoman.serve.models import ModelRegistry
 from dragoman.serve.server import Address, Server
 from dragoman.serve.service import Service
 
@@ -30,8 +30,8 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def shelf(folder):
-    return Shelf.of([f"{folder}/model", f"{folder}/rules"], weights=[f"model:other={folder}/other.txt"])
+def registry(folder):
+    return ModelRegistry.of([f"{folder}/model", f"{folder}/rules"], weights=[f"model:other={folder}/other.txt"])
 
 
 class Live:
@@ -58,12 +58,12 @@ class Live:
 
 
 @pytest.fixture(scope="session")
-def live_server(shelf):
+def live_server(registry):
     """A live server with some limits, for as long as it is used: `with live_server(client_seconds=0.2) as server`."""
 
     @contextlib.contextmanager
     def made(access=Access(), *, runs=None, cors=(), **limits):
-        found = Live(Service(shelf, Limits(**limits), runs=runs, threads=2), access, cors)
+        found = Live(Service(registry, Limits(**limits), runs=runs, threads=2), access, cors)
         try:
             yield found
         finally:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dragoman as dm
+from dragoman.forest.kbest import nbest
 from dragoman.formats.hypergraph_jsonl import format_hypergraph
 
 pytestmark = pytest.mark.slow
@@ -40,7 +41,7 @@ def test_under_other_weights_the_best_is_what_the_hypergraph_has(ask, folder, na
     graph = system.hypergraph(LINE).reweighted(system.with_weights(OTHER).weights)
     found = ask("reweight", text=LINE, model=name, weights=OTHER, size=5)
     own = ask("reweight", text=LINE, model=name, size=5)
-    wanted = dm.forest.kbest.nbest([graph], 5, distinct=True)
+    wanted = nbest([graph], 5, distinct=True)
     assert [row["text"] for row in found["nbest"]] == wanted.texts()
     assert np.allclose([row["score"] for row in found["nbest"]], wanted.scores)
     assert found["nbest"] != own["nbest"]
@@ -84,7 +85,7 @@ def _is_described(derivation, weights, best):
 
 
 def test_hypergraphs_that_are_too_large_are_refused(live):
-    server = live(edges=10, kept_bytes=100)
+    server = live(edges=10, cache_bytes=100)
     for route in ("hypergraph", "reweight"):
         response = server.client.post(f"/api/v1/{route}", json={"text": LINE})
         assert response.status_code == 422

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from dragoman.serve.json_bodies import Answer, Written, written
+from dragoman.serve.json_bodies import Answer, RawJson, to_json
 
 pytestmark = pytest.mark.slow
 
@@ -120,13 +120,13 @@ def sent(value):
 
 def test_a_long_answer_comes_in_pieces_that_are_the_same_text():
     value = {"lists": [{"id": i, "text": "ä" * 50, "deep": [[[[{"score": 0.5}]]]]} for i in range(9_000)]}
-    value["made"] = Written('{"a": 1}')
+    value["made"] = RawJson('{"a": 1}')
     start, *pieces, end = sent(value)
     assert len(pieces) > 3
     assert all(piece["more_body"] for piece in pieces)
     assert not end.get("more_body")
     body = b"".join(piece["body"] for piece in (*pieces, end))
-    assert body.decode() == written(value)
+    assert body.decode() == to_json(value)
     assert json.loads(body)["made"] == {"a": 1}
     assert dict(start["headers"])[b"content-length"] == str(len(body)).encode()
 

@@ -9,18 +9,20 @@ import pytest
 from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.store import array_origins, changed_in_place, copied_arrays, load_arrays, save_arrays
 from dragoman.serve.limits import RequestError
-from dragoman.serve.models import Shelf, Watched
+from dragoman.serve.models import ModelRegistry, Watched
 
 
 def test_models_have_names_weights_and_languages(folder):
-    shelf = Shelf.of(
+    registry = ModelRegistry.of(
         [f"a={folder}/model", f"{folder}/rules"], weights=[f"w={folder}/other.txt"], languages=["rules=fr-de"]
     )
-    assert [list(one.weight_sets) for one in shelf] == [["w"], []]  # the weights are for one kind of model
-    assert shelf.get("a").info.set_weights["w"]["lm"] == 2.0
-    assert shelf.get("a").info.set_weights["w"].keys() == {feature.name for feature in shelf.get("a").info.features}
-    assert shelf.get("rules").languages == ("fr", "de")
-    assert shelf.get(None).name == "a"
+    assert [list(one.weight_sets) for one in registry] == [["w"], []]  # the weights are for one kind of model
+    assert registry.get("a").info.set_weights["w"]["lm"] == 2.0
+    assert registry.get("a").info.set_weights["w"].keys() == {
+        feature.name for feature in registry.get("a").info.features
+    }
+    assert registry.get("rules").languages == ("fr", "de")
+    assert registry.get(None).name == "a"
     for wrong, sentence in (
         ({"folders": []}, "there is no model"),
         ({"folders": [f"{folder}/model", f"model={folder}/rules"]}, "two models are called 'model'"),
@@ -31,7 +33,7 @@ def test_models_have_names_weights_and_languages(folder):
         ({"folders": [f"{folder}/model"], "languages": ["x=fr-en"]}, "names the model 'x'"),
     ):
         with pytest.raises(DragomanError, match=sentence):
-            Shelf.of(**wrong)
+            ModelRegistry.of(**wrong)
 
 
 @pytest.fixture

@@ -1,14 +1,14 @@
 import pytest
 
 from dragoman.serve.limits import Limits
-from dragoman.serve.models import Shelf
+from dragoman.serve.models import ModelRegistry
 from dragoman.serve.service import Service
 
 
 @pytest.fixture(scope="module")
 def spelling(folder):
     """Two models, the first of which is a normaliser's."""
-    return Shelf.of([f"{folder}/old-to-new", f"{folder}/model"])
+    return ModelRegistry.of([f"{folder}/old-to-new", f"{folder}/model"])
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from dragoman.serve.server import Address
 
 def test_beyond_this_machine_there_is_a_key_or_none_is_wanted():
     for host in ("0.0.0.0", "192.168.1.1", "example.org", "::"):
-        with pytest.raises(UsageError, match="others can reach"):
+        with pytest.raises(UsageError, match="other machines can reach"):
             Address.of(host, 1, None, no_key=False)
         assert Address.of(host, 1, None, no_key=True).access.key is None
         assert Address.of(host, 1, "k", no_key=False).access.key == "k"

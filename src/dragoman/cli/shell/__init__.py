@@ -1,1 +1,1 @@
-"""What commands are made of: flags, help pages, consoles, loading, and outputs on the side; no command is here."""
+"""Parts of commands: flags, help pages, consoles, loading, and side outputs. No command is here."""

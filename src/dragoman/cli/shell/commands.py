@@ -1,7 +1,7 @@
-"""The commands of the folder above, each loaded when it is wanted.
+"""The commands of the folder above, each loaded when it is called, and their help pages.
 
-The first line of a module says which command it has, and a line about it: `dragoman NAME`: what it does. That line is
-read, not imported, so that `dragoman --help` need not wait for what only some commands use.
+The docstring of a module has a line for each of its commands: `dragoman NAME`: what it does. These lines are read
+without importing the module, so that `dragoman --help` need not wait for what only some commands use.
 """
 
 from __future__ import annotations
@@ -19,16 +19,19 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from dragoman.core.deprecations import current_name, renaming
+from dragoman.core.progress import live_progress
+
 Row = tuple[str, str]
 Context = Any  # the type that methods have in the library was another in other versions of it
 
-#: Paragraphs of a help text that begin so are headings, and commands to copy.
+#: Prefixes of paragraphs of a help text that are headings, or commands to copy.
 HEADING, EXAMPLE = "# ", "$ "
 
 #: Help is as wide as the terminal.
 ANY_WIDTH = {"max_content_width": 10_000}
 
-#: Sections of help: the options that matter most, and those that say who works, and with what.
+#: Sections of help: the most important options, and those about threads, memory and clusters.
 MAIN, MACHINE = "Main options", "Machine"
 
 _INDENT = "  "
@@ -36,7 +39,7 @@ _WIDEST_NAMES = 30
 
 
 def paragraphs(text: str) -> list[str]:
-    """The paragraphs of a text, each in one line, for a terminal of any width.
+    """Split a text into paragraphs, each in one line, for a terminal of any width.
 
     >>> paragraphs("One\\ntwo.\\n\\nThree.")
     ['One two.', 'Three.']
@@ -48,19 +51,35 @@ class HelpCommand(TyperCommand):
     """A command whose help has a section for its arguments, and one for each panel of its options."""
 
     def format_help_text(self, ctx: Context, formatter: Any) -> None:
-        """Write what the command does, and its examples."""
+        """Write the description of the command and its examples."""
         _write_text(formatter, self.help or "")
 
     def format_options(self, ctx: Context, formatter: Any) -> None:
         """Write all arguments and options."""
         _write_parameters(formatter, ctx, self.get_params(ctx))
 
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Parse flags, old names included."""
+        known = {flag.removeprefix("--").replace("-", "_"): flag for option in self.params for flag in option.opts}
+        return super().parse_args(ctx, [_current_flag(arg, known) for arg in args])
+
+
+def _current_flag(argument: str, known: Mapping[str, str]) -> str:
+    """Replace an old flag by the current one, with a warning; `known` are flags by their names in Python."""
+    flag, equals, value = argument.partition("=")
+    name = flag.removeprefix("--").replace("-", "_")
+    new = current_name(name, known)
+    if new == name or not flag.startswith("--"):
+        return argument
+    live_progress().warn(renaming(flag, known[new]))
+    return f"{known[new]}{equals}{value}"
+
 
 class HelpGroup(TyperGroup):
-    """A group of commands whose help says a line about each."""
+    """A group of commands whose help has a line about each."""
 
     def format_help_text(self, ctx: Context, formatter: Any) -> None:
-        """Write what the commands are about."""
+        """Write the description of the group."""
         _write_text(formatter, self.help or "")
 
     def format_options(self, ctx: Context, formatter: Any) -> None:
@@ -69,7 +88,7 @@ class HelpGroup(TyperGroup):
         _write_section(formatter, "Commands", [(name, self.summary(ctx, name)) for name in self.list_commands(ctx)])
 
     def summary(self, ctx: Context, name: str) -> str:
-        """The line about a command: the first paragraph of its help."""
+        """Return the line about a command: the first paragraph of its help."""
         command = self.get_command(ctx, name)
         return paragraphs(command.help or "")[0] if command and command.help else ""
 
@@ -104,7 +123,7 @@ def _write_parameters(formatter: Any, ctx: Context, parameters: Iterable[Any]) -
 
 
 def _without_containers(names: str) -> str:
-    """The type of one value, where several may be given or a range is meant; none for a flag, which takes no value.
+    """Simplify the type of an option: no `list[...]`, no `range`, and no type for flags without a value.
 
     >>> _without_containers("--arpa <list[Path]>"), _without_containers("--threads <int range>")
     ('--arpa <path>', '--threads <int>')
@@ -116,9 +135,9 @@ def _without_containers(names: str) -> str:
 
 
 def ordered_panels(titles: Iterable[str]) -> list[str]:
-    """Arguments come first, then what matters most, then panels as they were given; options without a panel last.
+    """Sort panels: arguments, main options, other panels as given, and options without a panel last.
 
-    Where there are no main options, those without a panel are the command's own, and come before the panels.
+    If there are no main options, options without a panel come before the panels.
 
     >>> ordered_panels(["Search", "Options", "Main options"]), ordered_panels(["Search", "Options"])
     (['Main options', 'Search', 'Options'], ['Options', 'Search'])
@@ -171,44 +190,42 @@ def _folded(names: str, width: int) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-_FIRST_LINE = re.compile(r'"""`dragoman ([a-z-]+)`: (.+?)(?:""")?$')
+_COMMAND_LINE = re.compile(r"^`dragoman ([a-z-]+)`: (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Listed:
-    """A command as its module's first line has it."""
+class CommandEntry:
+    """A command as the docstring of its module has it."""
 
     module: str
     summary: str
 
 
 @functools.cache
-def listed() -> dict[str, Listed]:
-    """All commands by name."""
+def command_entries() -> dict[str, CommandEntry]:
+    """Return all commands by name."""
     found = {}
     for file in Path(__file__).parent.parent.glob("*.py"):
-        with file.open(encoding="utf-8") as stream:
-            line = _FIRST_LINE.match(stream.readline().rstrip())
-        if line:
-            name, summary = line.groups()
-            found[name] = Listed(f"dragoman.cli.{file.stem}", summary[0].upper() + summary[1:])
+        docstring = file.read_text(encoding="utf-8").split('"""')[1]
+        for name, summary in _COMMAND_LINE.findall(docstring):
+            found[name] = CommandEntry(f"dragoman.cli.{file.stem}", summary[0].upper() + summary[1:])
     return dict(sorted(found.items()))
 
 
 class Commands(Mapping[str, Any]):
-    """The commands, made when they are looked up."""
+    """The commands by name, made when they are looked up."""
 
     def __getitem__(self, name: str) -> Any:
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.callback()(lambda: None)  # without it, an application with one command would be that command
-        importlib.import_module(listed()[name].module).register(app)
+        importlib.import_module(command_entries()[name].module).register(app)
         return typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(listed())
+        return iter(command_entries())
 
     def __len__(self) -> int:
-        return len(listed())
+        return len(command_entries())
 
 
 class LazyGroup(HelpGroup):
@@ -219,23 +236,23 @@ class LazyGroup(HelpGroup):
         self.commands = Commands()  # type: ignore[assignment]
 
     def list_commands(self, ctx: Context) -> list[str]:
-        """All names."""
+        """Return the names of all commands."""
         return list(self.commands)
 
     def summary(self, ctx: Context, name: str) -> str:
-        """The line about a command: its module's."""
-        return listed()[name].summary
+        """Return the line about a command, from its module's docstring."""
+        return command_entries()[name].summary
 
     def shell_complete(self, ctx: Context, incomplete: str) -> list[Any]:
-        """Names and options that begin so; no command is loaded for it."""
+        """Complete names and options, without loading a command."""
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
         item = _completion_item()
-        return [item(name, help=one.summary) for name, one in listed().items() if name.startswith(incomplete)]
+        return [item(name, help=one.summary) for name, one in command_entries().items() if name.startswith(incomplete)]
 
 
 def _completion_item() -> Any:
-    """The class of what is offered, which newer versions of the library have inside."""
+    """Return the class of completion items; newer versions of the library contain it."""
     try:
         return importlib.import_module("typer._click.shell_completion").CompletionItem
     except ImportError:

@@ -1,4 +1,8 @@
-"""From options dataclasses to command-line flags: a parameter whose type is an `Options` class becomes its flags."""
+"""From dataclasses to command-line flags: a parameter of a command whose type is a dataclass becomes its flags.
+
+Fields of an `Options` class have their help and limits with them; `Flags` says how the flags look. Fields of other
+dataclasses are annotated with `typer.Option`, as parameters of commands are (see `machine`).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
-from dragoman.cli.shell.commands import EXAMPLE, HEADING, HelpCommand, HelpGroup, listed
+from dragoman.cli.shell.commands import EXAMPLE, HEADING, HelpCommand, HelpGroup, command_entries
 from dragoman.core.errors import UsageError
 from dragoman.core.options import Options
 from dragoman.core.own_files import clear_leftovers_of, refuse_strangers
@@ -24,23 +28,23 @@ from dragoman.core.registry import Registry
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of things that can be chosen by name."""
+    """A kind of objects that are chosen by name, such as metrics."""
 
     title: str
     registry_module: str
     registry_name: str
     usage: str
-    #: The options of commands whose values are such names.
+    #: Parameters of commands whose values are such names.
     chosen_by: tuple[str, ...] = ()
 
     @property
     def registry(self) -> Registry[Options]:
-        """Where they are found."""
+        """The registry of the kind."""
         found: Registry[Options] = getattr(importlib.import_module(self.registry_module), self.registry_name)
         return found
 
 
-#: All kinds, by the names that `dragoman methods` knows them by.
+#: All kinds, by their names in `dragoman methods`.
 KINDS = {
     "aligner": Kind(
         "aligner",
@@ -108,53 +112,61 @@ KINDS = {
 
 
 def chosen_by(parameter: str) -> Kind | None:
-    """The kind of things that an option of a command chooses from."""
+    """Return the kind of objects that a parameter of a command chooses from."""
     return next((kind for kind in KINDS.values() if parameter in kind.chosen_by), None)
 
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
-Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Worker threads; all cores by default.")]
 ModelFolder = Annotated[Path, typer.Option("--model", help="The model folder.")]
 WeightsFile = Annotated[
-    Path | None, typer.Option("--weights", help="Weights in place of the model's: a file or a run.")
+    Path | None, typer.Option("--weights", help="Weights to use instead of the model's: a file or a run.")
 ]
-SourceFile = Annotated[Path, typer.Option("--source", help="Source text, one sentence a line.")]
-Prepared = Annotated[bool, typer.Option("--prepared", help="The text is tokenised (and lower-cased) already.")]
+SourceFile = Annotated[Path, typer.Option("--source", help="Source text, one sentence per line.")]
+Prepared = Annotated[bool, typer.Option("--prepared", help="The input is already tokenised (and lower-cased).")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Documents = Annotated[
     Path | None,
-    typer.Option("--documents", help="A label for each line; equal ones in a row are a document. By default all are."),
+    typer.Option(
+        "--documents",
+        help="A label for each line. Consecutive lines with the same label form a document. Default: the whole input "
+        "is one document.",
+    ),
 ]
 Trees = Annotated[
     Path | None,
-    typer.Option("--trees", help="A tree for each line in Penn brackets, for models whose features look at trees."),
+    typer.Option("--trees", help="A parse tree for each line in Penn brackets, for models with tree features."),
 ]
 DecisionOptions = Annotated[
-    list[str] | None, typer.Option("--decision-option", help="NAME=VALUE of one of the rule's options; repeatable.")
+    list[str] | None,
+    typer.Option("--decision-option", help="NAME=VALUE for an option of the decision rule; repeatable."),
 ]
 EvidenceChoice = Annotated[
     Literal["nbest", "hypergraph", "samples"] | None,
-    typer.Option("--evidence", help="What the rule decides by; by default what suits it best."),
+    typer.Option("--evidence", help="Evidence for the decision rule. Default: the best one for the rule."),
 ]
 NBestSize = Annotated[
-    int | None, typer.Option("--nbest-size", min=1, help="Hypotheses a sentence in n-best lists as evidence (1000).")
+    int | None,
+    typer.Option("--nbest-size", min=1, help="Hypotheses per sentence in n-best lists as evidence. Default: 1000."),
 ]
 SamplingOptions = Annotated[
-    list[str] | None, typer.Option("--sampling-option", help="NAME=VALUE for samples as evidence; repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--sampling-option", help="NAME=VALUE for an option of the sampler, if samples are the evidence; repeatable."
+    ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace the output, if it is Dragoman's own.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace the output if it exists and was made by Dragoman.")]
 
 
 Restart = Annotated[
-    bool, typer.Option("--restart", help="Begin anew if the folder was begun with other options or texts.")
+    bool, typer.Option("--restart", help="Start again if the folder belongs to a run with other options or texts.")
 ]
 
 
 def refuse_existing(out: Path, force: bool) -> None:
-    """Stop before the work begins if the result would replace something that the user did not offer, or not ours.
+    """Raise an error before the work begins if the output exists and may not be replaced, or is not Dragoman's.
 
-    What killed processes left of it is cleared away; a folder that was being replaced is back then.
+    Remove leftovers of killed processes first; this restores a folder that was being replaced.
     """
     clear_leftovers_of(out)
     if out.exists() and not force:
@@ -164,7 +176,7 @@ def refuse_existing(out: Path, force: bool) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Flags:
-    """How the flags of an options parameter look: `Annotated[KneserNey, Flags("Language model", prefix="lm-")]`."""
+    """Help panel and prefix of an options parameter: `Annotated[KneserNey, Flags("Language model", prefix="lm-")]`."""
 
     panel: str
     prefix: str = ""
@@ -178,9 +190,9 @@ def command(
     panels: Mapping[str, Sequence[str]] | None = None,
     **settings: Any,
 ) -> Callable[[Command], Command]:
-    """Register a function as a command: its docstring and examples become its help.
+    """Register a function as a command; its docstring and examples become its help.
 
-    `panels` are sections of the help with the parameters in each; main options come first.
+    `panels` are sections of the help with their parameters; main options come first.
     """
 
     def register(function: Command) -> Command:
@@ -196,7 +208,7 @@ def command(
 
 def command_group(app: typer.Typer, name: str) -> typer.Typer:
     """Register a group of commands, and return it for `command`."""
-    group = typer.Typer(cls=HelpGroup, no_args_is_help=True, help=listed()[name].summary)
+    group = typer.Typer(cls=HelpGroup, no_args_is_help=True, help=command_entries()[name].summary)
     app.add_typer(group, name=name)
     return group
 
@@ -204,17 +216,21 @@ def command_group(app: typer.Typer, name: str) -> typer.Typer:
 def _expanded(function: Callable[..., None], panels: Mapping[str, Sequence[str]]) -> Callable[..., None]:
     hints = typing.get_type_hints(function, include_extras=True)
     parameters: list[inspect.Parameter] = []
-    groups: dict[str, tuple[type[Options], str, dict[str, str]]] = {}
+    groups: dict[str, tuple[type, str, dict[str, str]]] = {}
     for parameter in inspect.signature(function).parameters.values():
         hint = hints[parameter.name]
         arguments = typing.get_args(hint) if typing.get_origin(hint) is Annotated else ()
         flags = next((extra for extra in arguments if isinstance(extra, Flags)), None)
-        if flags is None:
+        if flags is not None:
+            fields = _flags_of(arguments[0], flags)
+            groups[parameter.name] = (arguments[0], flags.prefix, {p.name: field for field, p in fields.items()})
+            parameters += fields.values()
+        elif isinstance(hint, type) and dataclasses.is_dataclass(hint):
+            annotated = _annotated_fields(hint)
+            groups[parameter.name] = (hint, "", {p.name: p.name for p in annotated})
+            parameters += annotated
+        else:
             parameters.append(parameter.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY))
-            continue
-        fields = _flags_of(arguments[0], flags)
-        groups[parameter.name] = (arguments[0], flags.prefix, {p.name: field for field, p in fields.items()})
-        parameters += fields.values()
     panel_of = {name: panel for panel, names in panels.items() for name in names}
     unknown = panel_of.keys() - {parameter.name for parameter in parameters}
     if unknown:
@@ -242,7 +258,7 @@ _TEXTS = (str, str | None, list[str], list[str] | None)
 
 
 def _described(parameter: inspect.Parameter, panel: str | None) -> inspect.Parameter:
-    """A parameter in a section of the help, whose values are completed if they are names of a kind."""
+    """Return a parameter with its section of the help, and with completion if its values are names of a kind."""
     arguments = typing.get_args(parameter.annotation) if typing.get_origin(parameter.annotation) is Annotated else ()
     kind = chosen_by(parameter.name) if arguments and arguments[0] in _TEXTS else None
     declared = next((extra for extra in arguments if isinstance(extra, typer.models.OptionInfo)), None)
@@ -270,6 +286,16 @@ def _flags_of(options: type[Options], flags: Flags) -> dict[str, inspect.Paramet
             annotation=Annotated[hints[field.name], declared],
         )
     return parameters
+
+
+def _annotated_fields(cls: type) -> list[inspect.Parameter]:
+    hints = typing.get_type_hints(cls, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+        )
+        for field in dataclasses.fields(cls)
+    ]
 
 
 def _sentence(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What commands that translate begin with: a translator for the model, the lines of a text, a sampler."""
+"""Loading for commands: translators, source texts, samplers, n-best lists and numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.translator import Translator
 
-#: Bytes of a text that is not read twice.
+#: Size in bytes of texts that are too long to be read twice.
 _LONG_TO_COUNT = 1 << 28
 
 
@@ -44,7 +44,7 @@ def load_translator(
     markup: bool = False,
     runtime: Runtime = Runtime(),
 ) -> Translator:
-    """Load a model and make a translator of it; `weights` are a file or a run, in place of the model's."""
+    """Load a model and make a translator; `weights` is a file or a run to use instead of the model's weights."""
     loaded = Model.load(model)
     return Translator.of(
         loaded,
@@ -58,9 +58,9 @@ def load_translator(
 
 
 def read_source(path: Path, documents: Path | None) -> tuple[Iterable[Sequence[str]], list[str] | None]:
-    """Read a text in the blocks in which its lines come, and the labels of their documents if these matter.
+    """Read a text in blocks of lines as they come, and the document labels if there are any.
 
-    All of it is read at once only where labels have to be as many.
+    With labels the whole text is read at once, because there must be one label for each line.
     """
     if documents is None:
         return read_blocks(path), None
@@ -68,13 +68,13 @@ def read_source(path: Path, documents: Path | None) -> tuple[Iterable[Sequence[s
     return [lines], read_documents(documents, len(lines))
 
 
-def beside_output(*, runtime: Runtime) -> Runtime:
-    """The same runtime for what prints as it goes: it says nothing where a bar would be drawn between its lines."""
+def quiet_beside_output(*, runtime: Runtime) -> Runtime:
+    """Return the runtime without progress if a progress bar would be drawn between lines of output."""
     return replace(runtime, progress=SILENT) if sys.stdout.isatty() and sys.stderr.isatty() else runtime
 
 
-def lines_in(path: Path) -> int | None:
-    """How many lines a text has, if it can be read twice and that does not take long."""
+def try_count_lines(path: Path) -> int | None:
+    """Count the lines of a text; None if it cannot be read twice, or is too long."""
     try:
         if str(path) == "-":  # a redirected file can be opened once more, where the system lets us
             path = Path(f"/proc/self/fd/{sys.stdin.fileno()}")
@@ -82,44 +82,47 @@ def lines_in(path: Path) -> int | None:
         if not stat.S_ISREG(found.st_mode) or found.st_size > _LONG_TO_COUNT:
             return None
         return count_lines(path)
-    except (OSError, ValueError, DataError):  # whoever reads it will say what is wrong
+    except (OSError, ValueError, DataError):  # the error will be reported when the text is read
         return None
 
 
 def sample_drawer(
     translator: Translator, options: Sequence[str] | None, seed: int, *, runtime: Runtime = Runtime()
 ) -> SampleSource:
-    """What draws samples as evidence for a decision rule."""
+    """Return a function that draws samples as evidence for a decision rule."""
     chains = Sampler.of(translator, options_from(Sampling, options or []))
     return partial(chains.sample, seed=seed, features=False, runtime=runtime)
 
 
 Format = Annotated[
-    str | None, typer.Option("--format", help=f"One of {', '.join(NBEST_FORMATS.names())}; guessed by default.")
+    str | None, typer.Option("--format", help=f"One of {', '.join(NBEST_FORMATS.names())}. Default: guess.")
 ]
-FormatOptions = Annotated[list[str] | None, typer.Option(help="NAME=VALUE of one of the format's options; repeatable.")]
+FormatOptions = Annotated[list[str] | None, typer.Option(help="NAME=VALUE for an option of the format; repeatable.")]
 Order = Annotated[
     Path | None,
-    typer.Option(help="Ids in the order wanted: one a line, or JSON lines with `id` or `custom_id` (a batch's input)."),
+    typer.Option(
+        help="File of ids in the order of the output: one per line, or JSON lines with `id` or `custom_id` (the input "
+        "of a batch)."
+    ),
 ]
 Source = Annotated[
     Path | None,
-    typer.Option(help="Source text, whose order is wanted; for lists that carry their sources."),
+    typer.Option(help="Source text in the order of the output, for lists that contain their sources."),
 ]
 FailedLines = Annotated[
     Literal["empty", "skip", "refuse"] | None,
     typer.Option(
         "--failed",
-        help="Sentences of JSON without hypotheses: empty (the default; they keep their lines), skip, refuse.",
+        help="Sentences of JSON formats without hypotheses: empty (an empty line, the default), skip, refuse.",
     ),
 ]
-Ids = Annotated[bool, typer.Option("--ids", help="Write `id<TAB>text` in place of the text.")]
+Ids = Annotated[bool, typer.Option("--ids", help="Write `id<TAB>text` instead of the text.")]
 MissingNumbers = Annotated[
     str,
     typer.Option(
         "--missing",
-        help="Where some hypotheses lack a number: refuse, drop (these hypotheses), or a value, which is filled in and "
-        "marked by a feature NAME.missing.",
+        help="If hypotheses lack a number: refuse, drop (these hypotheses), or a value to fill in, marked by a feature "
+        "NAME.missing.",
     ),
 ]
 
@@ -127,29 +130,29 @@ MissingNumbers = Annotated[
 def chosen_format(
     path: Path, name: str | None, options: Sequence[str] | None, failed: str | None = None
 ) -> NBestFormat:
-    """The format that was named, or that the file looks like, with its options."""
+    """Return the format given by name, or guessed from the file, with its options."""
     kind = sniff(path) if name is None else NBEST_FORMATS.get(name)
     if failed is not None and not hasattr(kind, "failed"):
         raise UsageError(f"--failed is for formats of JSON, in which a sentence can have failed; {path} is {kind.name}")
     return options_from(kind, [*(options or []), *([] if failed is None else [f"failed={failed}"])])
 
 
-def wanted_order(order: Path | None, source: Path | None) -> Wanted | None:
-    """The order that somebody wants, if there is one."""
+def output_order(order: Path | None, source: Path | None) -> Wanted | None:
+    """Return the order of the output that the user asks for, if any."""
     if order is not None and source is not None:
-        raise UsageError("--order and --source both say in which order lists are; give one of them")
+        raise UsageError("--order and --source both give the order of lists; give one of them")
     if order is not None:
         return Wanted(order, ids=read_ids(order))
     return None if source is None else Wanted(source, sources=[*read_lines(source)])
 
 
 def with_id(name: Id, text: str) -> str:
-    """A line of the output with its id."""
+    """Return a line of the output with its id."""
     return f"{' '.join(str(name).split())}\t{text}"
 
 
 def read_numbers(path: PathLike) -> NDArray[np.float64]:
-    """Read a file with a number a line; NaN where a line is empty or says so."""
+    """Read a file with one number per line; an empty line is NaN."""
     values = []
     for line, text in enumerate(read_lines(path), 1):
         try:

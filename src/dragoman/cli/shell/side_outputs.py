@@ -1,4 +1,4 @@
-"""What `dragoman translate` writes beside translations, each into a file of its own."""
+"""Side outputs of `dragoman translate`, each in its own file."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from dragoman.formats.hypergraph_jsonl import format_hypergraph
 from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat
 from dragoman.translation.stream import Outputs, SentenceResult
 
-#: Lists that are written together: one at a time takes longer.
+#: Number of n-best lists that are written at once, which is faster than one at a time.
 _LISTS_TOGETHER = 32
 
 
 class SideOutput(Protocol):
-    """One of the outputs."""
+    """A side output."""
 
     def add(self, result: SentenceResult) -> None:
-        """Write what is known of a sentence."""
+        """Write the result of a sentence."""
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which outputs are wanted."""
+class SideOutputs:
+    """Side outputs that the user asks for."""
 
     details: Path | None = None
-    links: Path | None = None
+    alignment: Path | None = None
     nbest: int | None = None
     nbest_out: Path | None = None
     nbest_format: str = "moses"
@@ -47,27 +47,27 @@ class Wanted:
             raise UsageError("--nbest and --nbest-out go together")
 
     @property
-    def anything(self) -> bool:
-        """Whether there is any."""
-        return any((self.details, self.links, self.nbest_out, self.hypergraphs, self.picture))
+    def any(self) -> bool:
+        """True if there is a side output."""
+        return any((self.details, self.alignment, self.nbest_out, self.hypergraphs, self.picture))
 
     @property
     def forests(self) -> bool:
-        """Whether more than the best derivation has to be kept."""
+        """True if the search must keep more than the best derivation."""
         return self.nbest_out is not None or self.hypergraphs is not None
 
     @property
     def outputs(self) -> Outputs:
-        """What is wanted of each sentence."""
+        """The results that the stream must have for each sentence."""
         return Outputs(self.details is not None, self.nbest, self.distinct, self.hypergraphs is not None)
 
-    def opened(self, stack: contextlib.ExitStack, *, runtime: Runtime = Runtime()) -> list[SideOutput]:
-        """Open all that is wanted, until the stack is left."""
+    def open(self, stack: contextlib.ExitStack, *, runtime: Runtime = Runtime()) -> list[SideOutput]:
+        """Open all side outputs; the stack closes them."""
         outputs: list[SideOutput] = []
         if self.details is not None:
             outputs.append(Details(stack.enter_context(open_output(self.details))))
-        if self.links is not None:
-            outputs.append(WordLinks(stack.enter_context(open_output(self.links))))
+        if self.alignment is not None:
+            outputs.append(WordAlignment(stack.enter_context(open_output(self.alignment))))
         if self.hypergraphs is not None:
             outputs.append(Hypergraphs(stack.enter_context(open_output(self.hypergraphs))))
         if self.nbest is not None and self.nbest_out is not None:
@@ -83,12 +83,12 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Details:
-    """Scores, features, phrases and links as JSONL."""
+    """Scores, features, phrases and word alignment as JSONL."""
 
     stream: IO[bytes]
 
     def add(self, result: SentenceResult) -> None:
-        """Write a line, with little in it where the search found nothing."""
+        """Write a line; only the source if there is no derivation."""
         assert result.translation is not None
         row = result.translation.json(result.number)
         if not result.has_derivation:
@@ -97,8 +97,8 @@ class Details:
 
 
 @dataclass(frozen=True)
-class WordLinks:
-    """Word links like `0-0 1-2`."""
+class WordAlignment:
+    """Word alignment like `0-0 1-2`."""
 
     stream: IO[bytes]
 
@@ -111,7 +111,7 @@ class WordLinks:
 
 @dataclass(frozen=True)
 class Hypergraphs:
-    """All that the search kept, as JSONL."""
+    """Search hypergraphs as JSONL."""
 
     stream: IO[bytes]
 
@@ -123,7 +123,7 @@ class Hypergraphs:
 
 @dataclass(frozen=True)
 class NBestLists:
-    """N-best lists in one of the formats: some at a time, or together where a file has one head for all."""
+    """N-best lists in one of the formats: some at a time, or all together if the file has one header for all."""
 
     stream: IO[bytes]
     path: Path
@@ -140,7 +140,7 @@ class NBestLists:
 
     @contextlib.contextmanager
     def until_the_end(self) -> Iterator[NBestLists]:
-        """Write what is left when all have come."""
+        """Write the remaining lists at the end."""
         yield self
         if self.waiting:
             self._write()

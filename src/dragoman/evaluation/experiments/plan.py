@@ -20,8 +20,8 @@
 
 Methods that learn online also use
 
-    [course]
-    judge_by = "mbr"
+    [validation]
+    validation_rule = "mbr"
 
     [held_out]
     source = "dev2.fr"
@@ -51,6 +51,7 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from dragoman.core.checksums import digest
+from dragoman.core.deprecations import current_names
 from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.toml import read_toml
 from dragoman.decision.settings import Decision
@@ -76,7 +77,7 @@ from dragoman.tuning.runs.validator import Validation
 
 _FILES = ("model", "source", "reference", "documents", "trees", "start")
 _TEXTS = ("title", "metric", "metrics", "fixed", "prepared")
-_TABLES = ("loop", "decoding", "course", "held_out", "search", "space", "ranges", "method", "decision", "test")
+_TABLES = ("loop", "decoding", "validation", "held_out", "search", "space", "ranges", "method", "decision", "test")
 _TRAINED = ("corpus", "adapt")
 _KEYS = frozenset({*_FILES, *_TEXTS, *_TABLES, *_TRAINED, "runs", "seeds", "curves", "correction"})
 
@@ -173,6 +174,7 @@ class Plan:
 
 
 def _plan(path: Path, values: Mapping[str, Any], models: Path) -> Plan:
+    values = current_names(values, _KEYS)
     for key in values:
         if key not in _KEYS:
             raise DataError(f"has an unknown key '{key}'", path=path, expected=f"some of {', '.join(sorted(_KEYS))}")
@@ -196,7 +198,7 @@ def _plan(path: Path, values: Mapping[str, Any], models: Path) -> Plan:
         metric=metrics[0],
         loop=Loop.from_dict(values.get("loop", {})),
         decoding=Decoding.from_dict(values.get("decoding", {})),
-        validation=Validation.from_dict(values.get("course", {})),
+        validation=Validation.from_dict(values.get("validation", {})),
         held_out=_held_out(path, values["held_out"]) if "held_out" in values else None,
         limits=SearchLimits.from_dict(values.get("search", {})),
         space=SpaceLimits.from_dict(values.get("space", {})),
@@ -208,7 +210,8 @@ def _plan(path: Path, values: Mapping[str, Any], models: Path) -> Plan:
         prepared=_flag(path, values, "prepared", False),
     )
     held_out = job.validation
-    Decision.of(held_out.judge_by, evidence=held_out.judge_evidence)  # refused now rather than later
+    # To be refused now rather than later.
+    Decision.of(held_out.validation_rule, evidence=held_out.validation_evidence)
     return Plan(
         title=str(values.get("title", f"Experiment {path.stem}")),
         job=job,

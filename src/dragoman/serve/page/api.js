@@ -1,7 +1,7 @@
 // The service: one function that asks, and what goes with asking: cancelling, waiting a little, and reading events.
 
 const BASE = new URL("api/v1/", document.baseURI);
-const AWAY = "The service does not answer. It may have been stopped; the page goes on when it is back.";
+const AWAY = "The service does not answer. It may have been stopped; the page continues when it is back.";
 
 /** What the service said, or that it said nothing (`status` 0). */
 export class ServiceError extends Error {

@@ -58,9 +58,9 @@ function makeView(name) {
   const translators = models.models.filter((model) => !model.normalises);
   if (translators.length) return MAKERS[name](panels[name], { ...models, models: translators });
   const advice =
-    "The service has normalisers only. Start it with --model FOLDER of a model that `dragoman train` wrote to " +
-    "translate with it.";
-  panels[name].append(empty("There is no model to translate with", advice));
+    "The service has normalisers only. To translate, start it with --model FOLDER, a model from " +
+    "`dragoman train`.";
+  panels[name].append(empty("This service has no translation model", advice));
   return { show() {} };
 }
 
@@ -105,7 +105,7 @@ async function start() {
     const found = await ask("models");
     notice.replaceChildren();
     models = found;
-    // Whoever serves a normaliser wants to normalise, unless the address says something else.
+    // A service with normalisers opens that view, unless the address says something else.
     if (!location.hash && found.models[0].normalises) state.go("normalise");
     else showView();
   } catch (error) {

@@ -30,7 +30,7 @@ export function lineStyle(n) {
  */
 export function lineChart(series, { x, y, label, legend = false }) {
   const points = series.flatMap((line) => line.points);
-  if (!points.length) return el("p", { class: "note" }, "There is nothing to draw yet.");
+  if (!points.length) return el("p", { class: "note" }, "Nothing to draw yet.");
   const extent = (k) => [Math.min(...points.map((point) => point[k])), Math.max(...points.map((point) => point[k]))];
   const width = Math.min(MOST_WIDTH, Math.max(280, window.innerWidth - AROUND)); // so that its words are not shrunk
   const [left, right] = extent(0);

@@ -55,7 +55,7 @@ export function nbestList(candidates, weights, { marks = null, open = new Set(),
     el(
       "p",
       { class: "legend" },
-      "Bars: what a candidate loses against the best in each group; the shortest wins. ",
+      "Bars: the loss against the best candidate in each group of features; the shortest bar wins. ",
       groups.map((group, g) =>
         used[g]
           ? el("span", { class: "key-entry" }, el("i", { class: `swatch hue-${g % 8}` }), groupTitle(group))

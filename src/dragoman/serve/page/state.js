@@ -1,4 +1,4 @@
-// What is looked at, in the address: `#translate?text=…&model=…`. Whoever gets the address sees the same.
+// The state of the page in its address: `#translate?text=…&model=…`, so that a shared address shows the same.
 
 export const VIEWS = ["translate", "weights", "decide", "compare", "runs", "lists", "normalise"];
 

@@ -103,7 +103,7 @@ export class LinkedWords {
   say(side, index, partners) {
     const other = side === "source" ? "target" : "source";
     const word = this.tokens[side][index];
-    if (this.unknown[side].has(index)) return `${word}: unknown to the model, passed through`;
+    if (this.unknown[side].has(index)) return `${word}: unknown to the model, copied`;
     const there = partners.map((partner) => this.tokens[other][partner]).join(" ") || "nothing";
     return side === "source" ? `${word} → ${there}` : `${word} ← ${there}`;
   }

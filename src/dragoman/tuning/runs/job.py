@@ -334,13 +334,13 @@ class Job:
                 runtime.warn(
                     f"{both} of the held-out sentences are also in the tuning set: validation scores will be too high"
                 )
-        evidence = self.validation.judge_evidence or ("samples" if model.global_features else None)
+        evidence = self.validation.validation_evidence or ("samples" if model.global_features else None)
         validator = Validator(
             stream=Stream(translator, self.model, prepared=True, runtime=within),
             lines=judged.lines,
             scorer=self._scorer(judged),
-            decision=Decision.of(self.validation.judge_by, evidence=evidence),
-            samples=self.validation.judge_samples,
+            decision=Decision.of(self.validation.validation_rule, evidence=evidence),
+            samples=self.validation.validation_samples,
             documents=labels,
         )
         return training_set, validator

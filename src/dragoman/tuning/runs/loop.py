@@ -57,7 +57,7 @@ class Loop(Options):
         minimum=0,
         maximum=1,
     )
-    largest_turn: float = option(
+    max_angle: float = option(
         30.0,
         "largest angle, in degrees, between new weights and the nearest weights already decoded with; 180: no limit"
         " (risk-nbest and risk-forest have none)",
@@ -263,7 +263,7 @@ class BatchTraining:
             return TrustRegion(radius=ANY_DIRECTION, part=1.0 if part is None else part)
         if part is not None:
             return replace(region, radius=ANY_DIRECTION, part=part)
-        return replace(region, radius=self.loop.largest_turn)
+        return replace(region, radius=self.loop.max_angle)
 
     def final_report(self, weights: Weights) -> Mapping[str, Any]:
         """Return nothing: the records of the run have everything."""

@@ -25,11 +25,13 @@ from dragoman.tuning.runs.run import Record
 class Validation(Options):
     """Validation of a learner's weights, and early stopping."""
 
-    judge_by: str = option("max-derivation", "decision rule (or file of tune-decision) for translating held-out text")
-    judge_evidence: Literal["nbest", "hypergraph", "samples"] | None = option(
+    validation_rule: str = option(
+        "max-derivation", "decision rule (or file of tune-decision) for translating held-out text"
+    )
+    validation_evidence: Literal["nbest", "hypergraph", "samples"] | None = option(
         None, "evidence of that rule; by default what suits it best, or samples if the model has global features"
     )
-    judge_samples: int = option(200, "samples per chain, if that rule sees samples", minimum=1)
+    validation_samples: int = option(200, "samples per chain, if that rule sees samples", minimum=1)
     max_minutes: float | None = option(None, "stop after this many minutes", minimum=0)
     patience: int | None = option(None, "stop after this many checkpoints without a better score", minimum=1)
 

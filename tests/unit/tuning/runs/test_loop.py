@@ -191,7 +191,7 @@ def test_the_average_is_of_the_second_half(tmp_path):
 
 def test_weights_go_a_part_of_the_way(tmp_path):
     run = begin(tmp_path / "run")
-    tune(run, task_of(ToyDecoder()), Half(), START, Loop(iterations=1, largest_turn=180))
+    tune(run, task_of(ToyDecoder()), Half(), START, Loop(iterations=1, max_angle=180))
     assert run.weights(1).vector(NAMES).tolist() == [0.375, -0.375, 0.75]
     whole = begin(tmp_path / "whole")
     tune(whole, task_of(ToyDecoder()), Half(), START, Loop(iterations=1, interpolation=1.0))
@@ -218,7 +218,7 @@ def test_weights_turn_only_as_far_from_what_was_decoded_as_they_may(tmp_path):
     assert min(turns[:2]) > 15
     assert [event["step"] < 1 for event in run.events()[:2]] == [True, True]
     whole = begin(tmp_path / "whole")
-    tune(whole, task_of(ToyDecoder()), Away(), START, Loop(iterations=1, largest_turn=180))
+    tune(whole, task_of(ToyDecoder()), Away(), START, Loop(iterations=1, max_angle=180))
     assert whole.weights(1).vector(NAMES).tolist() == [1.0, 0.0, 0.0]
 
 
@@ -263,7 +263,7 @@ def test_of_several_optima_beyond_reach_the_loop_goes_towards_what_is_best_withi
     tune(run, task_of(decoder), Several(), START, Loop(iterations=1))
     (first, second) = run.events()
     assert first["step"] < 1
-    assert degrees_between(run.weights(1).vector(NAMES), START.vector(NAMES)) <= Loop().largest_turn
+    assert degrees_between(run.weights(1).vector(NAMES), START.vector(NAMES)) <= Loop().max_angle
     # Adequacy is what matters, and weights have moved towards it, and towards nothing else.
     assert run.weights(1)["adequacy"] > 0
     assert second["score"] > first["score"]
@@ -415,7 +415,7 @@ class Listed(Tuner):
         return Optimum(np.array(proposal), 1.0, others=np.array([[0.0, 1.0, 0.0]]))
 
 
-@pytest.mark.parametrize("loop", [Loop(largest_turn=180), Loop(interpolation=1.0), Loop(30, 1e-4, 1.0, 180)])
+@pytest.mark.parametrize("loop", [Loop(max_angle=180), Loop(interpolation=1.0), Loop(30, 1e-4, 1.0, 180)])
 def test_without_a_trust_region_the_loop_decodes_with_just_what_the_optimiser_gives(loop, tmp_path):
     decoder, run = Recording(), begin(tmp_path / "run")
     tune(run, replace(task_of(decoder), translate=decoder.translate), Listed(), START, loop)

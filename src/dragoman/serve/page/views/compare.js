@@ -16,11 +16,11 @@ export function compareView(panel, { models, metrics }) {
   const asking = latest();
   const scored = metrics.includes("chrf") ? ["bleu", "chrf"] : metrics.slice(0, 1);
   const sides = [
-    new ModelChoice(models, () => (sides[1].show(), compare()), { label: "One model" }),
+    new ModelChoice(models, () => (sides[1].show(), compare()), { label: "First model" }),
   ];
-  sides.push(new ModelChoice(models, () => compare(), { label: "The other", suffix: "2", unlike: sides[0] }));
-  const source = textField("Text, a sentence a line", { rows: 4, onInput: () => compare() });
-  const reference = textField("Reference, a line for each (if you have one)", {
+  sides.push(new ModelChoice(models, () => compare(), { label: "Second model", suffix: "2", unlike: sides[0] }));
+  const source = textField("Text, one sentence per line", { rows: 4, onInput: () => compare() });
+  const reference = textField("Reference, one line per sentence (optional)", {
     name: "reference",
     rows: 4,
     onInput: () => compare(),
@@ -49,8 +49,8 @@ export function compareView(panel, { models, metrics }) {
       result.replaceChildren(
         empty(
           "Two systems, one text",
-          "Choose two models, or two sets of weights of one, and type some sentences. Words that only one of them " +
-            "chose are marked; with a reference each line has its scores, and several lines a test of which is better.",
+          "Choose two models, or two sets of weights, and type some sentences. Words that only one of them " +
+            "chooses are marked. With a reference, each line has scores, and several lines a significance test.",
         ),
       );
       return;

@@ -7,9 +7,9 @@ import { ModelChoice, textField } from "../fields.js";
 import { state } from "../state.js";
 
 const EVIDENCE = {
-  nbest: ["Lists", "the best translations that the search found"],
-  hypergraph: ["Forest", "all that the search kept"],
-  samples: ["Samples", "derivations drawn from the model's distribution"],
+  nbest: ["Lists", "the best translations of the search"],
+  hypergraph: ["Forest", "the hypergraph of the search"],
+  samples: ["Samples", "derivations sampled from the model's distribution"],
 };
 const SHOWN = 20; // candidates
 const PAUSE = 120; // milliseconds
@@ -55,7 +55,7 @@ export function decideView(panel, { models }) {
           el(
             "small",
             {},
-            "scores are multiplied by it before they become probabilities: small is flat, large is sharp",
+            "factor of the scores: small values give a flat distribution, large values a sharp one",
           ),
         ),
       ),
@@ -80,9 +80,9 @@ export function decideView(panel, { models }) {
       trouble.replaceChildren();
       result.replaceChildren(
         empty(
-          "The best derivation is one way to choose",
-          "Type a sentence. You see how probable its translations are, and which of them each decision rule takes: " +
-            "the best derivation's string, the most probable string, or the one that agrees most with all others.",
+          "Compare decision rules",
+          "Type a sentence. You see the probabilities of its translations and the choice of each decision rule: " +
+            "the best derivation, the most probable string, or the string that agrees most with all others.",
         ),
       );
       return;
@@ -125,12 +125,12 @@ export function decideView(panel, { models }) {
         { class: "card" },
         el("h2", {}, "Posterior"),
         el("ol", { class: "candidates" }, rows),
-        rest > 0.0005 ? el("p", { class: "note" }, `All others together: ${percent(rest)}.`) : null,
+        rest > 0.0005 ? el("p", { class: "note" }, `All other translations: ${percent(rest)}.`) : null,
       ),
       el(
         "div",
         { class: "card" },
-        el("h2", {}, "What each rule chooses"),
+        el("h2", {}, "Choices of the decision rules"),
         el(
           "dl",
           { class: "choices-made" },

@@ -25,7 +25,7 @@ export function listsView(panel, { formats, metrics }) {
   const format = el(
     "select",
     {},
-    el("option", { value: "" }, "by its first lines"),
+    el("option", { value: "" }, "guess from the first lines"),
     formats.map((name) => el("option", { value: name }, name)),
   );
   const pasted = el("textarea", { rows: 2, spellcheck: "false", placeholder: "0 ||| the house is blue ||| …" });
@@ -55,9 +55,9 @@ export function listsView(panel, { formats, metrics }) {
     example.addEventListener("click", () => read(EXAMPLE, "example.nbest"));
     result.replaceChildren(
       empty(
-        "Anybody's n-best lists",
-        "Choose a file of Moses, fairseq, Sockeye, OpenNMT, Marian, Hugging Face, vLLM or a table. You see the " +
-          "candidates of each sentence, put them into another order by weighting their features, or choose those that " +
+        "N-best lists of any system",
+        "Choose an n-best file of Moses, fairseq, Sockeye, OpenNMT, Marian, Hugging Face or vLLM, or a table. You see the " +
+          "candidates of each sentence, rerank them by changing the weights of their features, or choose those that " +
           "agree most with the others (MBR).",
         example,
       ),
@@ -125,7 +125,7 @@ export function listsView(panel, { formats, metrics }) {
     "select",
     { on: { change: forget } },
     el("option", { value: "" }, "by their scores"),
-    el("option", { value: "uniform" }, "all alike, as samples"),
+    el("option", { value: "uniform" }, "equally (samples)"),
   );
   const agree = el("button", { type: "button", on: { click: choose } }, "Choose by MBR");
   const taken = el("button", { type: "button", on: { click: saveAgreed } }, "Download the choices");
@@ -157,8 +157,8 @@ export function listsView(panel, { formats, metrics }) {
     taken.hidden = false;
     const others = answer.lists.filter((list, i) => list.candidates[0]?.text !== agreed[i]).length;
     agreement.textContent =
-      `By MBR with ${metric.value}, another candidate than the first is chosen in ${others} of ` +
-      `${answer.lists.length}; it has a tick.`;
+      `MBR with ${metric.value} chooses another candidate than the first in ${others} of ` +
+      `${answer.lists.length} lists; the chosen one has a tick.`;
     draw();
   }
 
@@ -183,13 +183,13 @@ export function listsView(panel, { formats, metrics }) {
             el(
               "p",
               { class: "note" },
-              "The candidate that agrees most with the others of its list, by a metric; sliders do not matter.",
+              "Chooses the candidate that agrees most with the others of its list, by a metric. Sliders have no effect.",
             ),
             el(
               "div",
               { class: "choices" },
               field("Metric", metric),
-              field("Candidates weigh", weighing),
+              field("Weight candidates", weighing),
               el("div", { class: "actions" }, agree, taken),
             ),
             agreement,
@@ -226,8 +226,8 @@ export function listsView(panel, { formats, metrics }) {
     candidates.replaceChildren(nbestList(reranked(answer.lists[at], weights), weights, { marks, open, by }));
     const changed = answer.lists.filter((list) => bestOf(list, weights) > 0).length;
     summary.textContent =
-      `${answer.format}: ${answer.lists.length} lists; under these weights another candidate ` +
-      `is best in ${changed}.`;
+      `${answer.format}: ${answer.lists.length} lists; these weights choose another best candidate ` +
+      `in ${changed}.`;
   }
 
   async function save(what) {

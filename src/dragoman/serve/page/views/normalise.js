@@ -15,8 +15,8 @@ export function normaliseView(panel, { models }) {
     const command = "dragoman serve --model FOLDER";
     panel.append(
       empty(
-        "There is no normaliser here",
-        `A normaliser writes old spelling in modern spelling. Train one by pairs of words (dragoman normalise train) ` +
+        "This service has no normaliser",
+        `A normaliser converts old spelling to modern spelling. Train one on pairs of words (dragoman normalise train) ` +
           `and serve its folder: ${command}.`,
       ),
     );
@@ -36,7 +36,7 @@ export function normaliseView(panel, { models }) {
     {
       type: "button",
       hidden: true,
-      title: "A table of your corrections: examples for dragoman normalise train",
+      title: "Table of your corrections, as examples for dragoman normalise train",
       on: { click: () => download("corrections.tsv", table()) },
     },
     "Save corrections",
@@ -88,8 +88,8 @@ export function normaliseView(panel, { models }) {
     forms.replaceChildren(
       empty(
         "Nothing to normalise yet",
-        "Type or paste old text. Words that change are marked, and those that are uncertain have dotted lines; " +
-          "press a word to see what else it may be, and to choose.",
+        "Type or paste old text. Words that change are marked, and uncertain words have dotted lines. " +
+          "Press a word to see other forms and to choose one.",
       ),
     );
   }
@@ -153,16 +153,16 @@ export function normaliseView(panel, { models }) {
     element.classList.toggle("changed", form.text !== word);
     element.classList.toggle("by-hand", byHand);
     element.classList.toggle("unsure", !byHand && form.confidence < UNSURE);
-    element.title = byHand ? `${word}: chosen by you` : `${word}: ${percent(form.confidence)} sure`;
+    element.title = byHand ? `${word}: your choice` : `${word}: ${percent(form.confidence)} sure`;
   }
 
   function summarise() {
     const changed = words.filter(({ word, form }) => form.text !== word).length;
     const unsure = words.filter(({ form, byHand }) => !byHand && form.confidence < UNSURE).length;
     summary.textContent =
-      `${changed} of ${words.length} words changed; ${unsure} less than ${percent(UNSURE)} sure.` +
-      (corrections.size ? ` Corrections of yours: ${corrections.size}.` : "") +
-      (markup ? " Tags stay as they are." : "");
+      `${changed} of ${words.length} words changed; ${unsure} with confidence below ${percent(UNSURE)}.` +
+      (corrections.size ? ` Your corrections: ${corrections.size}.` : "") +
+      (markup ? " Tags do not change." : "");
     saveCorrections.hidden = !corrections.size;
   }
 
@@ -210,20 +210,20 @@ export function normaliseView(panel, { models }) {
       other,
       el("button", { type: "submit" }, "Correct"),
       one.byHand &&
-        el("button", { type: "button", on: { click: () => correct(one, null) } }, "Take the correction back"),
+        el("button", { type: "button", on: { click: () => correct(one, null) } }, "Undo the correction"),
     );
     forms.replaceChildren(
       el(
         "div",
         { class: "card" },
-        el("h2", {}, `What may “${one.word}” be?`),
+        el("h2", {}, `Modern forms of “${one.word}”`),
         el("ul", { class: "candidates" }, rows),
         own,
       ),
     );
   }
 
-  const asItIs = () => el("span", { class: "chips" }, el("span", { class: "chip" }, "as it is"));
+  const asItIs = () => el("span", { class: "chips" }, el("span", { class: "chip" }, "unchanged"));
 
   // Words are one stop of the Tab key; arrows go from one to the next.
   output.addEventListener("keydown", (event) => {

@@ -26,9 +26,9 @@ export function runsView(panel) {
     if (!runs.length) {
       return holder.replaceChildren(
         empty(
-          "No runs to look at",
-          "Start the service with --runs FOLDER, where the folder has what `dragoman tune` or `dragoman experiment` " +
-            "wrote with --out. Runs that are still going on are drawn as they go.",
+          "No runs to show",
+          "Start the service with --runs FOLDER, a folder with the outputs (--out) of `dragoman tune` or `dragoman " +
+            "experiment`. Curves of unfinished runs grow as they go on.",
         ),
       );
     }
@@ -174,7 +174,7 @@ export function runsView(panel) {
         el(
           "details",
           {},
-          el("summary", {}, "How it was made"),
+          el("summary", {}, "Options of the run"),
           el("pre", { class: "scroll" }, JSON.stringify(run.options, null, 2)),
         ),
       ),

@@ -64,9 +64,9 @@ export function translateView(panel, { models }) {
     const from = languageName(choice.model.source_language);
     inside.replaceChildren(
       empty(
-        "Nothing to look into yet",
-        `Type a sentence${from ? ` in ${from}` : ""}. It is translated as you type; below it you see which words ` +
-          "became which, how the sentence was cut into pieces, and what else the model would have said.",
+        "Nothing to show yet",
+        `Type a sentence${from ? ` in ${from}` : ""}. It is translated as you type. Below it you see the word alignment, ` +
+          "the derivation, and the other candidates of the model.",
       ),
     );
   }

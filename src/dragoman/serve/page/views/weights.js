@@ -69,8 +69,8 @@ export function weightsView(panel, { models }) {
       trouble.replaceChildren();
       result.replaceChildren(
         empty(
-          "Move a weight, see the translation change",
-          "Type a sentence. It is searched once; whatever the search kept is then weighted anew with every move of a " +
+          "Change a weight and see the translation change",
+          "Type a sentence. It is decoded once; its hypergraph is then rescored with every move of a " +
             "slider, so that the translation and the order of the candidates change at once.",
         ),
       );
@@ -90,7 +90,7 @@ export function weightsView(panel, { models }) {
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       if (mine !== now) return;
-      trouble.replaceChildren(failure(error, `Weighting anew with ${choice.phrase}`));
+      trouble.replaceChildren(failure(error, `Rescoring with ${choice.phrase}`));
       mine.list = null;
       result.replaceChildren();
     }
@@ -122,10 +122,10 @@ export function weightsView(panel, { models }) {
     }
     result.querySelector(".output").replaceChildren(...marked(answer.text, now.first.text));
     const change = same
-      ? "as under the weights it began with"
-      : "words that the first weights did not choose are marked";
+      ? "the same as under the initial weights"
+      : "words that differ from the initial weights' translation are marked";
     result.querySelector(".note").textContent =
-      `score ${shown(answer.score)} · weighted anew in ${Math.max(1, Math.round(milliseconds))} ms · ${change}`;
+      `score ${shown(answer.score)} · rescored in ${Math.max(1, Math.round(milliseconds))} ms · ${change}`;
     const words = new LinkedWords(answer.derivation);
     result.querySelector(".drawn").replaceChildren(picture(answer.derivation, words));
   }
@@ -141,7 +141,7 @@ export function weightsView(panel, { models }) {
         .map(([name, weight]) => `${name} ${weight}\n`)
         .join(""),
     );
-    copied.textContent = "Copied: save it, and give it to --weights.";
+    copied.textContent = "Copied. Save it to a file, and use that with --weights.";
     setTimeout(() => (copied.textContent = ""), 4000);
   });
 

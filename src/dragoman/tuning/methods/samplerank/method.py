@@ -34,7 +34,7 @@ _PAPER: Mapping[str, Any] = {
     "neighbours": "local",
     "chains": 8,
     "epochs": 40,
-    "judge_every": 50_000,
+    "validate_every": 50_000,
     "average": "all",
     "samples": 100,
     "burn_in": 100,
@@ -123,7 +123,7 @@ class SampleRank(JumpSteps, Learner):
     )
     initial: Literal["given", "zero"] = option("given", "start from the given weights, or from 0")
     evaluate_every: int | None = option(None, "sentences between checkpoints; by default an epoch", minimum=1)
-    judge_every: int | None = option(
+    validate_every: int | None = option(
         None, "samples of a chain between checkpoints, at least, in place of evaluate-every", minimum=1
     )
 
@@ -257,9 +257,9 @@ class _ChainSchedule:
         """Return the number of batches of each chain at the next checkpoint, or at the end of the epoch."""
         waves, options = max(map(len, plan)), self._options
         wanted = options.evaluate_every
-        if options.judge_every is not None:
+        if options.validate_every is not None:
             steps = options.samples * (options.neighbours != "jump") + options.visits * (options.neighbours != "local")
-            left = (self._judged(now) + 1) * options.judge_every * self.chains - int(now.collected[0])
+            left = (self._intervals(now) + 1) * options.validate_every * self.chains - int(now.collected[0])
             wanted = -(-left // steps)
         if wanted is None:
             return waves
@@ -272,12 +272,12 @@ class _ChainSchedule:
 
     def due(self, before: _ChainState, now: _ChainState) -> bool:
         """Return whether a checkpoint is due."""
-        return self._options.judge_every is None or self._judged(now) > self._judged(before)
+        return self._options.validate_every is None or self._intervals(now) > self._intervals(before)
 
-    def _judged(self, standing: _ChainState) -> int:
+    def _intervals(self, standing: _ChainState) -> int:
         """Return the number of intervals between checkpoints that a chain has completed."""
-        assert self._options.judge_every is not None
-        return int(standing.collected[0]) // (self._options.judge_every * self.chains)
+        assert self._options.validate_every is not None
+        return int(standing.collected[0]) // (self._options.validate_every * self.chains)
 
 
 def _report(parts: Sequence[RankResult]) -> dict[str, float]:

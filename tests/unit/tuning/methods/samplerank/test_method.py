@@ -87,7 +87,7 @@ def test_whatever_the_threads_and_wherever_it_stopped_the_result_is_the_same(kin
 @pytest.mark.parametrize("options", [{}, {"batch_size": 1}])
 def test_checkpoints_come_when_chains_have_enough_samples_and_a_kill_changes_nothing(options):
     # An epoch has 3 sentences and 30 samples a chain; what is no whole batch waits for the next one.
-    training_set, method = make_training_set(), SampleRank(**FEW | {"epochs": 5, "judge_every": 40} | options)
+    training_set, method = make_training_set(), SampleRank(**FEW | {"epochs": 5, "validate_every": 40} | options)
     whole = list(method.learn(training_set, training_set.model.weights, seed=5))
     samples = [int(checkpoint.state["collected"][0]) // 3 for checkpoint in whole]
     assert samples == ([60, 90, 120, 150] if not options else [40, 80, 120, 150])
@@ -98,7 +98,7 @@ def test_checkpoints_come_when_chains_have_enough_samples_and_a_kill_changes_not
 
 
 def test_presets_learn_and_give_way_to_what_is_said():
-    training_set, few = make_training_set(), {"epochs": 2, "chains": 2, "judge_every": 10}
+    training_set, few = make_training_set(), {"epochs": 2, "chains": 2, "validate_every": 10}
     for preset in ("paper", "authors-script"):
         method = SampleRank(preset=preset, **few)
         assert (method.neighbours, method.violation, method.chains) == ("local", "order", 2)
