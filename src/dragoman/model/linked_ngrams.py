@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.progress import ShareDone, within
 from dragoman.core.runtime import Runtime
-from dragoman.core.slot_table import SlotTable
-from dragoman.core.spill import Column
+from dragoman.core.spill import ArrayBuilder, SlotTable
 from dragoman.core.store import LARGEST, rows_of
 from dragoman.core.vocab import Vocab
 from dragoman.model.language_model import ENTRY, LanguageModel
@@ -63,7 +62,7 @@ def index_ngrams(
     """Index n-grams in the memory of the runtime's workspace; what does not fit is mapped from its folder."""
     workspace = runtime.workspace
     rows = sum(map(len, orders))
-    states = Column(workspace, "lm-states", np.uint64, 1 + rows, 2)
+    states = ArrayBuilder(workspace, "lm-states", np.uint64, 1 + rows, 2)
     states.write(np.zeros((1, 2), np.uint64))  # the empty context
     entries = sum(_kept(table) for table in orders[1:])
     size = 1 << (entries + entries // 2).bit_length()
@@ -99,7 +98,7 @@ def index_ngrams(
         bounds.append(next_state)
     return LanguageModel(
         vocab,
-        slots.filled(["key", "entry"], np.uint64, free=0, share=within(share, 0.5, 1)),
+        slots.fill(["key", "entry"], np.uint64, free=0, share=within(share, 0.5, 1)),
         states.finish(),
         np.concatenate(unigrams),
         np.array(bounds[:-1]),

@@ -19,8 +19,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
-from dragoman.core.slot_table import SlotTable
-from dragoman.core.spill import Kept, KeyLists, OffsetsWriter, RaggedWriter, merged
+from dragoman.core.spill import KeyLists, OffsetsWriter, RaggedWriter, SlotTable, SpilledArrays, merge_steps
 from dragoman.core.store import Arrays, ArrayWriter, load_array, load_arrays, rows_of, save_arrays
 from dragoman.core.workspace import Workspace
 from dragoman.model.grammar import NONTERMINAL, ROOT, Grammar
@@ -69,9 +68,9 @@ def write_table(found: Parts, workspace: Workspace, folder: Path, share: ShareDo
     save_arrays(folder, {"index": _source_index(folder, workspace)})
 
 
-def _write_targets(folder: Path, targets: list[Kept], used: _Marks, workspace: Workspace) -> None:
+def _write_targets(folder: Path, targets: list[SpilledArrays], used: _Marks, workspace: Workspace) -> None:
     phrases = RaggedWriter(folder, "targets", "target_offsets", np.int32)
-    for places in merged([kept.map("first") for kept in targets], workspace.room() // _TARGET):
+    for places in merge_steps([kept.map("first") for kept in targets], workspace.room() // _TARGET):
         blocks, firsts = [], []
         for kept, (a, b) in zip(targets, places, strict=True):
             first = kept.rows("first", a, b)
@@ -84,7 +83,9 @@ def _write_targets(folder: Path, targets: list[Kept], used: _Marks, workspace: W
         kept.discard()
 
 
-def _write_pairs(folder: Path, parts: list[Kept], used: _Marks, workspace: Workspace, share: ShareDone) -> None:
+def _write_pairs(
+    folder: Path, parts: list[SpilledArrays], used: _Marks, workspace: Workspace, share: ShareDone
+) -> None:
     scores = {"scores": ArrayWriter(folder / "log_scores.npy", np.float32, len(PHRASE_SCORES))}
     for name in parts[0].names():
         if name.startswith("reordering."):
@@ -117,12 +118,12 @@ def _write_pairs(folder: Path, parts: list[Kept], used: _Marks, workspace: Works
         part.discard()
 
 
-def _steps(parts: list[Kept], firsts: list[NDArray[Any]], room: int) -> Iterator[list[tuple[int, int]]]:
+def _steps(parts: list[SpilledArrays], firsts: list[NDArray[Any]], room: int) -> Iterator[list[tuple[int, int]]]:
     """The steps of the merge: for each part source phrases that fit into so many bytes together with their pairs."""
     bounds = [part.map("first_pair") for part in parts]
     begin, cost = [0] * len(parts), 0
     end = list(begin)
-    for places in merged(firsts, room // (_FINER * _SOURCE)):
+    for places in merge_steps(firsts, room // (_FINER * _SOURCE)):
         more = sum(
             _SOURCE * (b - a) + _PAIR * int(of_part[b] - of_part[a])
             for of_part, (a, b) in zip(bounds, places, strict=True)
@@ -145,13 +146,13 @@ def _source_index(folder: Path, workspace: Workspace) -> NDArray[np.int32]:
         bounds = rows_of(offsets, first, first + step + 1)
         homes = kernels.sequence_homes(rows_of(words, bounds[0], bounds[-1]), bounds - bounds[0], slots)
         table.add(homes, {"id": np.arange(first, first + len(homes), dtype=np.int32)})
-    return table.filled(["id"], np.int32, free=-1)
+    return table.fill(["id"], np.int32, free=-1)
 
 
 class _Step:
     """The source phrases between two numbers, of all parts, and their pairs."""
 
-    def __init__(self, places: list[tuple[Kept, int, int]]):
+    def __init__(self, places: list[tuple[SpilledArrays, int, int]]):
         self._places = places
         self._bounds = [part.rows("first_pair", a, b + 1) for part, a, b in places]
         self._order = np.argsort(np.concatenate([part.rows("source_first", a, b) for part, a, b in places]))
@@ -234,7 +235,7 @@ def mapped_grammar(arrays: Arrays) -> Grammar:
 
 
 def write_grammar(
-    parts: Sequence[Kept],
+    parts: Sequence[SpilledArrays],
     workspace: Workspace,
     folder: Path,
     hole_counts: NDArray[np.float64] | None = None,
@@ -250,7 +251,7 @@ def write_grammar(
             workspace, f"level-{level}", (trie.descend(above) for trie, above in zip(tries, numbers, strict=True))
         )
         for step in lists.merge(workspace.room() // _NODE, nodes.number):
-            nodes.add(step.found)
+            nodes.add(step.keys)
             bounds = [tries[i].rule_bounds(first, last) for i, first, last in step.places]
             sizes = np.concatenate([np.diff(bound) for bound in bounds])
             nodes.add_rules(np.bincount(step.rows, sizes).astype(np.int64))
@@ -279,7 +280,7 @@ def _rows_of(sizes: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.i
 class _Trie:
     """The trie of one part, level by level; a node is known by its key: the number of its parent, and its symbol."""
 
-    def __init__(self, part: Kept):
+    def __init__(self, part: SpilledArrays):
         self._part = part
         self._first, self._last = 0, 1  # the nodes of the level
         self._next = int(part.rows("first_child", 1, 2)[0])
@@ -361,7 +362,7 @@ class _Rules:
             ("alignments", "alignment_offsets"): RaggedWriter(folder, "alignments", "alignment_offsets", np.uint16),
         }
 
-    def add(self, places: Sequence[tuple[Kept, int, int]], order: NDArray[np.int64]) -> None:
+    def add(self, places: Sequence[tuple[SpilledArrays, int, int]], order: NDArray[np.int64]) -> None:
         """Write the rules of some places in parts, in this order."""
         for name, column in self._columns.items():
             rows: NDArray[Any] = np.concatenate([part.rows(name, a, b) for part, a, b in places])

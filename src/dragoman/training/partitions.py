@@ -1,9 +1,9 @@
-"""Phrase pairs or rules of a text, in as much memory as there is.
+"""Phrase pairs or rules of a text, extracted, counted and scored in the memory that there is.
 
-Instances are extracted block by block and dealt out to partitions by their source sides, so that each partition has all
-there is to know of these. What target sides count in all partitions is found in a second exchange, by target side; then
-each partition is scored and pruned by itself. Where one partition takes all, nothing is exchanged or written. What is
-extracted, counted, asked and scored is said by `phrases.py` and `rules/model.py`.
+Instances are extracted block by block and partitioned by source side, so that each partition has all instances of its
+source sides. Statistics of target sides are joined over all partitions (`ShuffleJoin`); then each partition is scored
+and pruned by itself. If one partition holds everything, nothing is joined or written. `phrases.py` and
+`rules/model.py` define what is extracted, counted, requested and scored.
 """
 
 from __future__ import annotations
@@ -23,74 +23,74 @@ from dragoman.core.phrases import PhrasePairs
 from dragoman.core.progress import ShareDone, ShareHere, within
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime, Work
-from dragoman.core.spill import BUCKETS, BucketsOf, Kept, Runs
+from dragoman.core.spill import BUCKETS, BucketFunction, SpillBuffer, SpilledArrays
 from dragoman.core.store import Arrays, let_go
 from dragoman.core.workspace import Workspace
 from dragoman.model.grammar import Grammar
 
-#: What the work on an answer takes, in bytes.
-_ANSWER = 64
+#: Bytes that the work on a row of a response takes.
+_RESPONSE_BYTES = 64
 
 
-class Exchange:
-    """Partitions ask in turn, with what they know; when all have asked, each reads its answers.
+class ShuffleJoin:
+    """A join over all partitions: each requests values for its things, and reads them once all have been resolved.
 
-    Questions are dealt out by `bucket_of`, so that all that is said of one thing comes together; answers by the
-    partition that asked. A partition numbers its things from 0.
+    Requests are partitioned by `bucket_of`, so that all requests about one thing are resolved together. Responses are
+    partitioned by the partition that made the request. A partition numbers its things from 0.
 
     >>> with Workspace(memory=1) as workspace:
-    ...     exchange = Exchange(workspace, lambda rows: rows["word"], bytes_per_row=8)
+    ...     join = ShuffleJoin(workspace, lambda rows: rows["word"], bytes_per_row=8)
     ...     for words, counts in (([7, 4], [1, 2]), ([4, 5], [10, 20])):
-    ...         exchange.ask(np.arange(2), {"word": np.array(words), "count": np.array(counts)})
-    ...     exchange.answer(lambda rows: {"total": np.full(len(rows["word"]), rows["count"].sum())})
-    ...     [exchange.read(part)["total"].tolist() for part in range(2)]
+    ...         join.request(np.arange(2), {"word": np.array(words), "count": np.array(counts)})
+    ...     join.resolve(lambda rows: {"total": np.full(len(rows["word"]), rows["count"].sum())})
+    ...     [join.read(part)["total"].tolist() for part in range(2)]
     [[1, 12], [12, 20]]
     """
 
-    def __init__(self, workspace: Workspace, bucket_of: BucketsOf, *, bytes_per_row: int, buckets: int = BUCKETS):
+    def __init__(self, workspace: Workspace, bucket_of: BucketFunction, *, bytes_per_row: int, buckets: int = BUCKETS):
         self._workspace = workspace
-        self._asked = Runs(workspace, "questions", bucket_of, bytes_per_row=bytes_per_row, buckets=buckets)
+        self._requests = SpillBuffer(workspace, "requests", bucket_of, bytes_per_row=bytes_per_row, buckets=buckets)
         self._bounds = [0]  # of the things of each partition
-        self._answers: Runs | None = None
+        self._responses: SpillBuffer | None = None
 
-    def ask(self, things: NDArray[np.integer], columns: Arrays) -> None:
-        """Ask for the things of a partition, each of which has some rows of the columns."""
+    def request(self, things: NDArray[np.integer], columns: Arrays) -> None:
+        """Request values for the things of a partition; row `i` of the columns is about `things[i]`."""
         first = self._bounds[-1]
-        self._asked.add({"thing": first + things.astype(np.int64), **columns})
+        self._requests.add({"thing": first + things.astype(np.int64), **columns})
         self._bounds.append(first + int(things.max(initial=-1)) + 1)
 
-    def answer(self, reply: Callable[[Arrays], Arrays], share: ShareDone = lambda share: None) -> None:
-        """Let all questions be answered: `reply` is given those of some things together, and answers each row."""
+    def resolve(self, resolve: Callable[[Arrays], Arrays], share: ShareDone = lambda share: None) -> None:
+        """Resolve all requests: `resolve` gets all rows about some things, and returns a response to each row."""
         bounds = np.array(self._bounds[1:])
-        self._answers = Runs(
+        self._responses = SpillBuffer(
             self._workspace,
-            "answers",
+            "responses",
             lambda rows: np.searchsorted(bounds, rows["thing"], side="right"),
-            bytes_per_row=_ANSWER,
+            bytes_per_row=_RESPONSE_BYTES,
             buckets=len(bounds),
         )
         done = 0
-        for rows in self._asked.partitions():
-            self._answers.add({"thing": rows["thing"], **reply(rows)})
+        for rows in self._requests.partitions():
+            self._responses.add({"thing": rows["thing"], **resolve(rows)})
             done += len(rows["thing"])
-            share(done / self._asked.rows)
-        self._answers.write()
+            share(done / self._requests.rows)
+        self._responses.write()
 
     def read(self, part: int) -> dict[str, NDArray[Any]]:
-        """The answers of a partition, by the numbers of its things."""
-        assert self._answers is not None
-        rows = self._answers.read(part, part + 1)
+        """Return the responses to a partition, indexed by its things."""
+        assert self._responses is not None
+        rows = self._responses.read(part, part + 1)
         at = rows.pop("thing") - self._bounds[part]
-        answers = {}
+        responses = {}
         for name, values in rows.items():
-            answers[name] = np.empty(self._bounds[part + 1] - self._bounds[part], values.dtype)
-            answers[name][at] = values
-        return answers
+            responses[name] = np.empty(self._bounds[part + 1] - self._bounds[part], values.dtype)
+            responses[name][at] = values
+        return responses
 
     def close(self) -> None:
-        """Remove the answers."""
-        if self._answers is not None:
-            self._answers.close()
+        """Remove the responses."""
+        if self._responses is not None:
+            self._responses.close()
 
 
 Text = TypeVar("Text")
@@ -98,23 +98,23 @@ Text = TypeVar("Text")
 
 @dataclass(frozen=True)
 class Kind:
-    """What things of a kind are called, and what the work on them takes, in bytes."""
+    """Names of the things that are extracted, for messages, and the memory that the work on them takes, in bytes."""
 
     instances: str
     pair: str
     targets: str
-    #: What the work on an instance takes, and on a question about a target side.
+    #: Memory for an instance, and for a request about a target side.
     instance_bytes: int
-    question_bytes: int
-    #: Temporary files, for each word of either side.
+    request_bytes: int
+    #: Temporary files, per word of either side.
     temporary_bytes: int
-    #: About how many instances a word of either side gives.
+    #: Approximate number of instances per word of either side.
     instances_per_word: int
-    #: Words of both sides that instances are extracted from together, if there is memory for these.
+    #: Words of both sides in a block of extraction, if memory allows.
     words_at_once: int
 
     def check_disk(self, bitext: Bitext, workspace: Workspace) -> None:
-        """Refuse a text that will need more temporary space than there is."""
+        """Refuse a text that needs more temporary space than there is."""
         words = bitext.source.words + bitext.target.words
         if words * self.instances_per_word * self.instance_bytes > workspace.room():
             workspace.check_disk(words * self.temporary_bytes)
@@ -122,44 +122,44 @@ class Kind:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The pairs of a text: as they are (`whole`), or in parts that wait on disk to be merged.
+    """The scored pairs of a text: in memory (`whole`), or in parts on disk that are still to be merged.
 
-    Parts of a phrase table have their source phrases in order of first occurrence; `targets` are the distinct target
-    phrases of all. Phrases are known by the number of the instance that they occurred in first, of `instances`.
+    The source phrases of a part are in order of first occurrence; `targets` are the distinct target phrases of all
+    parts. A phrase is identified by the number of the instance in which it first occurs; there are `instances`.
     """
 
     whole: PhrasePairs | None
-    parts: list[Kept]
-    targets: list[Kept]
+    parts: list[SpilledArrays]
+    targets: list[SpilledArrays]
     instances: int
 
 
 @dataclass(frozen=True, eq=False)
 class Block(Generic[Text]):
-    """Some sentence pairs, as instances are extracted from them, and who is told the share done."""
+    """Sentence pairs to extract instances from, and a callback for the progress."""
 
     text: Text
     share: ShareDone
 
 
-def instance_runs(
+def instance_buffer(
     kind: Kind,
     bitext: Bitext,
     extract: Work[Block[Text], Arrays],
     part: Callable[[slice], Text],
-    buckets: BucketsOf,
+    buckets: BucketFunction,
     *,
     numbered: bool = False,
     runtime: Runtime = Runtime(),
-) -> Runs:
-    """Extract all instances block by block, to be dealt out to `buckets`.
+) -> SpillBuffer:
+    """Extract all instances block by block, and partition them by `buckets`.
 
-    A block is what `part` makes of a range of sentence pairs, which `extract` numbers from 0. Instances can be
-    `numbered` as they are found.
+    `part` makes a block from a range of sentence pairs; `extract` numbers its sentences from 0. With `numbered`,
+    instances are numbered in the order of extraction.
     """
     workspace, sentences = runtime.workspace, len(bitext)
     order = "number" if numbered else "sentence"
-    runs = Runs(workspace, "instances", buckets, bytes_per_row=kind.instance_bytes, order=order)
+    buffer = SpillBuffer(workspace, "instances", buckets, bytes_per_row=kind.instance_bytes, order=order)
     with runtime.stage(f"extracting {kind.instances}") as share:
         words = min(workspace.room() // (2 * kind.instance_bytes * kind.instances_per_word), kind.words_at_once)
         ranges = list(bitext.blocks(max(words // runtime.parts_at_once, 1)))
@@ -168,121 +168,122 @@ def instance_runs(
             rows: dict[str, NDArray[Any]] = {**found}
             rows["sentence"] = rows["sentence"] + np.int32(at.start)
             if numbered:
-                rows["number"] = np.arange(runs.rows, runs.rows + len(rows["sentence"]))
-            runs.add(rows)
+                rows["number"] = np.arange(buffer.rows, buffer.rows + len(rows["sentence"]))
+            buffer.add(rows)
             share(at.stop / sentences)
-    if not runs.rows:
+    if not buffer.rows:
         raise DataError(f"no {kind.pair} could be extracted", expected="a parallel text with some word links")
-    return runs
+    return buffer
 
 
 @dataclass(frozen=True, eq=False)
 class CountedPart:
-    """A partition that was counted, what all say of its target sides, and what was added up over all."""
+    """A counted partition, the joined statistics of its target sides, and the totals over all partitions."""
 
     first: bool
     arrays: Arrays
-    answers: Arrays
+    responses: Arrays
     totals: NDArray[np.int64]
 
 
 class PartWork(ABC):
-    """What is done with a partition: it is counted, and when all are, scored. Workers get it with all that it has."""
+    """Work on a partition: count it and, when all are counted, score it. It is pickled for workers."""
 
     kind: ClassVar[Kind]
 
     def __call__(self, part: Arrays | CountedPart, runtime: Runtime) -> Any:
-        """Of a partition how many rows it has, what was counted, and what it asks of others; then its final pairs."""
+        """Return a partition's number of rows, counts and requests; of a counted partition its final pairs."""
         if not isinstance(part, CountedPart):
             return len(part["sentence"]), *self.count(part, alone=False, runtime=runtime)
-        pairs = self.score(part.arrays, part.answers, part.totals, runtime=runtime.quiet(warns=part.first))
+        pairs = self.score(part.arrays, part.responses, part.totals, runtime=runtime.quiet(warns=part.first))
         return len(pairs), self.final(pairs, part)
 
     @abstractmethod
     def count(self, rows: Arrays, *, alone: bool, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
-        """What scoring needs, and what is asked of others; if the partition is `alone`, the answers to that.
+        """Count the instances; return what scoring needs, and requests to the join.
 
-        A question is a row that says what is known here of a target side; column `thing` has the side's number.
+        A request is a row with the statistics of a target side in this partition; column `thing` is the side's number.
+        If the partition is `alone`, the responses are returned in place of the requests.
         """
 
     def totals(self, arrays: Arrays) -> NDArray[np.int64]:
-        """What is added up over all partitions, of what scoring needs of one."""
+        """Return the statistics of a partition that are summed over all of them."""
         return np.zeros(1, np.int64)
 
     @property
     def counting_only(self) -> tuple[NDArray[Any], ...]:
-        """Arrays of which no more than a part is needed once all partitions are counted."""
+        """Arrays that are needed only in part once all partitions are counted."""
         return ()
 
     @abstractmethod
-    def buckets(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> NDArray[np.integer]:
-        """Deal questions out, so that all about one target side come together."""
+    def buckets(self, requests: Arrays, *, runtime: Runtime = Runtime()) -> NDArray[np.integer]:
+        """Return the bucket of each request; all requests about one target side have the same."""
 
     @abstractmethod
-    def reply(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
-        """Answer each question; the target sides themselves are kept, if there are any in what is returned second."""
+    def resolve(self, requests: Arrays, *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
+        """Return a response to each request, and the distinct target sides, if they have to be stored."""
 
     @abstractmethod
     def score(
-        self, arrays: Arrays, answers: Arrays, totals: NDArray[np.int64], *, runtime: Runtime = Runtime()
+        self, arrays: Arrays, responses: Arrays, totals: NDArray[np.int64], *, runtime: Runtime = Runtime()
     ) -> PhrasePairs:
         """Score and prune the pairs of a partition."""
 
     def final(self, pairs: PhrasePairs, part: CountedPart) -> Arrays:
-        """What the merge needs of a partition: by default a grammar of its own."""
+        """Return the arrays of a scored partition for the merge: by default a grammar."""
         return Grammar.from_pairs(pairs).arrays()
 
 
-def scored_parts(work: PartWork, runs: Runs, *, runtime: Runtime = Runtime()) -> Parts:
-    """Count, score and prune instances; the result is in parts if it does not fit, or several are worked on at once."""
-    partitions, kind = runs.partitions(runtime.parts_at_once), work.kind
+def score_parts(work: PartWork, buffer: SpillBuffer, *, runtime: Runtime = Runtime()) -> Parts:
+    """Count, score and prune instances. The result is in parts if it does not fit into memory, or there are workers."""
+    partitions, kind = buffer.partitions(runtime.parts_at_once), work.kind
     rows = next(partitions)
-    if runtime.parts_at_once == 1 and len(rows["sentence"]) == runs.rows:
-        arrays, answers = work.count(rows, alone=True, runtime=runtime)
+    if runtime.parts_at_once == 1 and len(rows["sentence"]) == buffer.rows:
+        arrays, responses = work.count(rows, alone=True, runtime=runtime)
         del rows
-        whole = work.score(arrays, answers, work.totals(arrays), runtime=runtime)
+        whole = work.score(arrays, responses, work.totals(arrays), runtime=runtime)
         _check_left(len(whole), kind)
-        return Parts(whole, [], [], runs.rows)
+        return Parts(whole, [], [], buffer.rows)
 
-    workspace, waiting, totals, done = runtime.workspace, list[Kept](), np.zeros(1, np.int64), 0
-    exchange = Exchange(
-        workspace, lambda asked: work.buckets(asked, runtime=runtime), bytes_per_row=kind.question_bytes
+    workspace, waiting, totals, done = runtime.workspace, list[SpilledArrays](), np.zeros(1, np.int64), 0
+    join = ShuffleJoin(
+        workspace, lambda requests: work.buckets(requests, runtime=runtime), bytes_per_row=kind.request_bytes
     )
     all_parts = itertools.chain([rows], partitions)
     del rows
     with runtime.stage(f"counting {kind.pair}s") as share:
-        for number, arrays, asked in runtime.map_parts(work, all_parts):
-            exchange.ask(asked.pop("thing"), asked)
+        for number, arrays, requests in runtime.map_parts(work, all_parts):
+            join.request(requests.pop("thing"), requests)
             totals = totals + work.totals(arrays)
-            waiting.append(Kept(workspace, f"counted-{len(waiting)}", arrays))
+            waiting.append(SpilledArrays(workspace, f"counted-{len(waiting)}", arrays))
             done += number
-            del arrays, asked
-            share(done / runs.rows)
+            del arrays, requests
+            share(done / buffer.rows)
     let_go(*work.counting_only)
-    parts, targets, left = list[Kept](), list[Kept](), 0
+    parts, targets, left = list[SpilledArrays](), list[SpilledArrays](), 0
 
-    def reply(questions: Arrays) -> Arrays:
-        answers, found = work.reply(questions, runtime=runtime)
-        if found:
-            targets.append(Kept(workspace, f"targets-{len(targets)}", found))
-        return answers
+    def resolve(requests: Arrays) -> Arrays:
+        responses, sides = work.resolve(requests, runtime=runtime)
+        if sides:
+            targets.append(SpilledArrays(workspace, f"targets-{len(targets)}", sides))
+        return responses
 
     def to_score() -> Iterator[CountedPart]:
-        for number, kept in enumerate(waiting):
-            yield CountedPart(number == 0, kept.load(), exchange.read(number), totals)
-            kept.discard()
+        for number, counted in enumerate(waiting):
+            yield CountedPart(number == 0, counted.load(), join.read(number), totals)
+            counted.discard()
 
     with runtime.stage(f"counting {kind.targets}") as share:
-        exchange.answer(reply, share)
+        join.resolve(resolve, share)
     with runtime.stage(f"scoring {kind.pair}s") as share:
         for number, final in runtime.map_parts(work, to_score()):
             left += number
-            parts.append(Kept(workspace, f"part-{len(parts)}", final))
+            parts.append(SpilledArrays(workspace, f"part-{len(parts)}", final))
             del final
             share(len(parts) / len(waiting))
-    exchange.close()
+    join.close()
     _check_left(left, kind)
-    return Parts(None, parts, targets, runs.rows)
+    return Parts(None, parts, targets, buffer.rows)
 
 
 def _check_left(pairs: int, kind: Kind) -> None:
@@ -295,7 +296,7 @@ _COLUMNS = ("source_ids", "target_ids", "joint", "backward_weights", "forward_we
 
 
 def counted_arrays(counted: Any) -> Arrays:
-    """The columns that counted phrase pairs and rules have in common, as arrays that can be kept."""
+    """Return the columns that counted phrase pairs and rules have in common, as arrays that can be stored."""
     arrays: Arrays = {name: getattr(counted, name) for name in _COLUMNS}
     for name in _RAGGED:
         rows: Ragged[np.int32] = getattr(counted, name)
@@ -304,6 +305,6 @@ def counted_arrays(counted: Any) -> Arrays:
 
 
 def counted_columns(arrays: Arrays) -> dict[str, Any]:
-    """The same columns, of arrays that were kept."""
+    """Return the same columns from stored arrays."""
     columns: dict[str, Any] = {name: arrays[name] for name in _COLUMNS}
     return columns | {name: Ragged(arrays[name], arrays[f"{name}.offsets"]) for name in _RAGGED}  # type: ignore[arg-type]

@@ -35,8 +35,8 @@ from dragoman.training.partitions import (
     PartWork,
     counted_arrays,
     counted_columns,
-    instance_runs,
-    scored_parts,
+    instance_buffer,
+    score_parts,
 )
 from dragoman.training.score import (
     ChosenLinks,
@@ -59,12 +59,12 @@ def own_marginals(counted: CountedPairs) -> Arrays:
     }
 
 
-def questions_of(counted: CountedPairs, instances: Arrays) -> tuple[Arrays, NDArray[np.int64]]:
+def requests_of(counted: CountedPairs, instances: Arrays) -> tuple[Arrays, NDArray[np.int64]]:
     """What a partition says and asks of its target phrases, and the numbers of the first instances of its sources."""
     pair_of_instance, number = counted.pair_of_instance, instances["number"]
     sources = _first_of(counted.source_ids[pair_of_instance], len(counted.sources))
     some = _first_of(counted.target_ids[pair_of_instance], len(counted.targets))
-    questions: Arrays = {
+    requests: Arrays = {
         "thing": np.arange(len(some), dtype=np.int32),
         "sentence": instances["sentence"][some],
         "begin": instances["target_begin"][some],
@@ -72,19 +72,19 @@ def questions_of(counted: CountedPairs, instances: Arrays) -> tuple[Arrays, NDAr
         **own_marginals(counted),
         "first": number[some],
     }
-    return questions, np.asarray(number[sources], np.int64)
+    return requests, np.asarray(number[sources], np.int64)
 
 
-def put_together(corpus: Corpus, questions: dict[str, Any], *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
+def put_together(corpus: Corpus, requests: dict[str, Any], *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
     """What all partitions say of the phrase of each question, with the number of its first instance.
 
     Returns also the distinct phrases, by their first instances.
     """
-    text, spans = corpus.sentences, (questions["sentence"], questions["begin"], questions["length"])
+    text, spans = corpus.sentences, (requests["sentence"], requests["begin"], requests["length"])
     ids, words, offsets = kernels.number_spans(text.values, text.offsets, *spans, runtime.threads, None)
-    total, distinct = (_sums(ids, questions[name], len(offsets) - 1) for name in ("total", "distinct"))
+    total, distinct = (_sums(ids, requests[name], len(offsets) - 1) for name in ("total", "distinct"))
     first = np.full(len(offsets) - 1, np.iinfo(np.int64).max)
-    np.minimum.at(first, ids, questions["first"])
+    np.minimum.at(first, ids, requests["first"])
     order = np.argsort(first)
     phrases = Ragged(words, offsets).take(order)
     return (
@@ -123,7 +123,7 @@ PHRASES = Kind(
     "phrase pair",
     "target phrases",
     instance_bytes=220,
-    question_bytes=150,
+    request_bytes=150,
     temporary_bytes=300,
     instances_per_word=2,
     words_at_once=1 << 22,
@@ -186,8 +186,8 @@ def phrase_parts(
         )
 
     extract = ExtractPhrases(options.max_phrase_length)
-    runs = instance_runs(PHRASES, bitext, extract, part, buckets, numbered=True, runtime=runtime)
-    return scored_parts(PhraseWork(text, options, as_grammars), runs, runtime=runtime)
+    buffer = instance_buffer(PHRASES, bitext, extract, part, buckets, numbered=True, runtime=runtime)
+    return score_parts(PhraseWork(text, options, as_grammars), buffer, runtime=runtime)
 
 
 #: Where sentences begin on both sides, and their links: what words they have does not matter.
@@ -228,8 +228,8 @@ class PhraseWork(PartWork):
                 arrays["reordering"] = score_reordering(instances, counted.pair_of_instance, len(counted))
         if alone:
             return arrays, own_marginals(counted)
-        questions, arrays["source_first"] = questions_of(counted, rows)
-        return arrays, questions
+        requests, arrays["source_first"] = requests_of(counted, rows)
+        return arrays, requests
 
     def totals(self, arrays: Arrays) -> NDArray[np.int64]:
         """How many pairs occur how often, and how many there are."""
@@ -242,21 +242,21 @@ class PhraseWork(PartWork):
         text = self.text
         return text.first_link, text.source_weights, text.target_weights, text.links.values, text.links.offsets
 
-    def buckets(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> NDArray[np.integer]:
+    def buckets(self, requests: Arrays, *, runtime: Runtime = Runtime()) -> NDArray[np.integer]:
         """Deal out by target phrase."""
-        spans = questions["sentence"], questions["begin"], questions["length"]
+        spans = requests["sentence"], requests["begin"], requests["length"]
         return span_buckets(self.text.bitext.target, *spans, runtime=runtime)
 
-    def reply(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
+    def resolve(self, requests: Arrays, *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
         """Put together what was said of each target phrase."""
-        return put_together(self.text.bitext.target, questions, runtime=runtime)
+        return put_together(self.text.bitext.target, requests, runtime=runtime)
 
     def score(
-        self, arrays: Arrays, answers: Arrays, totals: NDArray[np.int64], *, runtime: Runtime = Runtime()
+        self, arrays: Arrays, responses: Arrays, totals: NDArray[np.int64], *, runtime: Runtime = Runtime()
     ) -> PhrasePairs:
         """Score and prune the pairs of a partition."""
         options, counted = self.options, _counted_again(arrays)
-        counts = _pair_counts(counted, answers, totals)
+        counts = _pair_counts(counted, responses, totals)
         pairs, rows = score_pairs(counted, counts, self.text, smoothing=options.smoothing, runtime=runtime)
         if options.reordering:
             pairs = replace(pairs, reordering={"lr": arrays["reordering"][rows]})  # type: ignore[dict-item]
@@ -273,7 +273,7 @@ class PhraseWork(PartWork):
         """What the merge needs of a partition."""
         if self.as_grammars:
             return super().final(pairs, part)
-        return _final_arrays(pairs, part.arrays["source_first"], part.answers["first"])
+        return _final_arrays(pairs, part.arrays["source_first"], part.responses["first"])
 
 
 def _counted_again(arrays: Arrays) -> CountedPairs:
@@ -282,15 +282,15 @@ def _counted_again(arrays: Arrays) -> CountedPairs:
     return CountedPairs(**counted_columns(arrays), chosen=ChosenLinks(**chosen), pair_of_instance=none)
 
 
-def _pair_counts(counted: CountedPairs, answers: dict[str, Any], totals: NDArray[np.int64]) -> PairCounts:
+def _pair_counts(counted: CountedPairs, responses: dict[str, Any], totals: NDArray[np.int64]) -> PairCounts:
     """The counts of pairs, given what their targets count in all partitions."""
     sources, targets, joint = counted.source_ids, counted.target_ids, counted.joint
     return PairCounts(
         joint,
         np.bincount(sources, joint).astype(np.int64)[sources],
-        answers["total"][targets],
+        responses["total"][targets],
         np.bincount(sources)[sources],
-        answers["distinct"][targets],
+        responses["distinct"][targets],
         totals[:-1],
         int(totals[-1]),
     )

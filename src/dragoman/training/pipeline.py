@@ -15,7 +15,7 @@ from dragoman.core.files import PathLike
 from dragoman.core.options import Options
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.spill import mapped_arrays
+from dragoman.core.spill import spill_arrays
 from dragoman.core.store import Arrays, ragged_array, save_arrays
 from dragoman.core.vocab import BOS, EOS
 from dragoman.core.weights import Weights
@@ -160,7 +160,7 @@ def _aligned(bitext: Bitext, aligner: Aligner, options: PhraseModel, runtime: Ru
         links = symmetrise(directions, options.symmetrisation, runtime=runtime)
         arrays: Arrays = {"links": links.values, "offsets": links.offsets}
         if runtime.checkpoint is None:
-            arrays = mapped_arrays(runtime.workspace, "links", arrays)
+            arrays = spill_arrays(runtime.workspace, "links", arrays)
         else:
             arrays = runtime.checkpoint.made("links", key, lambda folder: save_arrays(folder, arrays))
         return ragged_array(arrays, "links", "offsets", np.uint32, "links")

@@ -16,7 +16,7 @@ from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.spill import mapped_arrays
+from dragoman.core.spill import spill_arrays
 from dragoman.core.workspace import Workspace
 from dragoman.training.extract import PhraseInstances, Spans
 from dragoman.training.lexical import LexicalTables, check_links, word_weights
@@ -158,7 +158,7 @@ class WeightedText(NamedTuple):
             "source": source,
             "target": target,
         }
-        arrays = mapped_arrays(workspace or Workspace(), "weights", arrays)
+        arrays = spill_arrays(workspace or Workspace(), "weights", arrays)
         return cls(bitext, links, arrays["first"], arrays["source"], arrays["target"])
 
     def for_kernels(self) -> kernels.AlignedText:

@@ -18,7 +18,7 @@ from dragoman import kernels
 from dragoman.core.progress import ShareDone, within
 from dragoman.core.ragged import blocks_of
 from dragoman.core.runtime import Runtime
-from dragoman.core.spill import Kept
+from dragoman.core.spill import SpilledArrays
 from dragoman.core.store import ArrayReader, ArrayWriter
 from dragoman.training.align.passes import Cooccurrence, range_table
 from dragoman.training.align.translation_table import TranslationTable
@@ -145,7 +145,7 @@ class _Group:
             "cells": kernels.pair_cells(made.for_kernels(), self._cells, table.runtime.threads),
         }
         self._arrays = arrays if whole else {}
-        self._kept = None if whole else Kept(self._workspace, self._name, arrays)
+        self._kept = None if whole else SpilledArrays(self._workspace, self._name, arrays)
 
     def _own_pairs(self, types: int, runtime: Runtime) -> Cooccurrence:
         tokens = kernels.group_tokens(self._generated.values, self._generated.offsets, self._given.offsets, types)
@@ -200,7 +200,7 @@ class _Group:
         if self._kept is None:
             self.counts = counts
         else:
-            self._counts_kept = Kept(self._workspace, f"{self._name}-counts", {"counts": counts})
+            self._counts_kept = SpilledArrays(self._workspace, f"{self._name}-counts", {"counts": counts})
 
     def add_counts(self, number: int, counts: NDArray[np.int64]) -> None:
         """Add what was kept to what all pairs of a range count."""

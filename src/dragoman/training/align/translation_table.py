@@ -19,7 +19,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.progress import ShareDone, ShareHere, within
 from dragoman.core.ragged import blocks_of
 from dragoman.core.runtime import Runtime
-from dragoman.core.spill import Kept
+from dragoman.core.spill import SpilledArrays
 from dragoman.core.workspace import Workspace
 from dragoman.training.align.passes import Cooccurrence, RangeAsked, RangeFound, RangeWork, range_table, token_places
 
@@ -156,11 +156,11 @@ class _Range:
         self._arrays: dict[str, NDArray[Any]] = {name: getattr(table, name) for name in _COLUMNS}
         self._given, self._generated = table.given, table.generated
         self._null_word, self._place = table.null_word, place
-        self._kept: Kept | None = None
-        self._values_kept: Kept | None = None
+        self._kept: SpilledArrays | None = None
+        self._values_kept: SpilledArrays | None = None
         self.write(values)
         if place is not None:
-            self._kept = Kept(*place, self._arrays)
+            self._kept = SpilledArrays(*place, self._arrays)
             self._arrays = {}
 
     def table(self) -> Cooccurrence:
@@ -185,7 +185,7 @@ class _Range:
             self._values = values
         else:
             workspace, name = self._place
-            self._values_kept = Kept(workspace, f"{name}-values", {"values": values})
+            self._values_kept = SpilledArrays(workspace, f"{name}-values", {"values": values})
 
     def values(self) -> NDArray[np.float64]:
         """The number of each pair."""

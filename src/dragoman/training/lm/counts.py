@@ -15,7 +15,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.progress import ShareDone, within
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.spill import Kept, KeyLists
+from dragoman.core.spill import KeyLists, SpilledArrays
 from dragoman.core.store import Arrays, ArrayWriter, load_arrays
 from dragoman.core.vocab import BOS, EOS
 from dragoman.core.workspace import Workspace
@@ -143,13 +143,13 @@ class _Merging:
     """
 
     def __init__(self, workspace: Workspace, vocab_size: int):
-        self._workspace, self._blocks = workspace, list[Kept]()
+        self._workspace, self._blocks = workspace, list[SpilledArrays]()
         self._words = np.zeros(vocab_size, np.int64)
 
     def add(self, words: NDArray[np.int64], longer: Arrays) -> None:
         """Put the n-grams of a block aside."""
         self._words += words
-        self._blocks.append(Kept(self._workspace, f"ngrams-{len(self._blocks)}", longer))
+        self._blocks.append(SpilledArrays(self._workspace, f"ngrams-{len(self._blocks)}", longer))
 
     def merged(self, order: int, share: ShareDone) -> list[NGramCounts]:
         """Merge all blocks, and remove them."""
@@ -188,7 +188,7 @@ class _Merging:
             }
         done, total = 0, sum(len(block.map(f"last-{n}")) for block in self._blocks)
         for step in lists.merge(self._workspace.room() // _NGRAM):
-            contexts, last = step.found >> 32, (step.found & 0xFFFFFFFF).astype(np.int32)
+            contexts, last = step.keys >> 32, (step.keys & 0xFFFFFFFF).astype(np.int32)
             suffixes = [rows[i][self._blocks[i].rows(f"suffixes-{n}", a, b)] for i, a, b in step.places]
             times = [self._blocks[i].rows(f"occurrences-{n}", a, b) for i, a, b in step.places]
             columns: dict[str, NDArray[Any]] = {

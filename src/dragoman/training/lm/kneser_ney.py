@@ -18,7 +18,7 @@ from dragoman.core.phrases import NGrams, NGramTable
 from dragoman.core.progress import ShareDone
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.spill import Column, mapped_arrays
+from dragoman.core.spill import ArrayBuilder, spill_arrays
 from dragoman.core.store import rows_of
 from dragoman.core.vocab import BOS, EOS, UNK, Vocab
 from dragoman.core.workspace import Workspace
@@ -180,7 +180,7 @@ def _continuations(table: NGramCounts, longer: NGramCounts, workspace: Workspace
     first, last = np.searchsorted(table.words[:, 0], np.array([BOS, BOS + 1], np.int32)).tolist()
     adjusted[first:last] = rows_of(table.occurrences, first, last)
     order = table.words.shape[1]
-    return mapped_arrays(workspace, f"adjusted-{order}", {"counts": adjusted})["counts"]
+    return spill_arrays(workspace, f"adjusted-{order}", {"counts": adjusted})["counts"]
 
 
 def _pieces(column: NDArray[Any], workspace: Workspace) -> Iterator[NDArray[Any]]:
@@ -239,9 +239,9 @@ def _smooth(
         zip(counts, adjusted, discounts, options.thresholds, strict=True), 1
     ):
         made = (
-            Column(workspace, f"logprobs-{n}", np.float32, len(table)),
-            Column(workspace, f"kept-{n}", np.bool_, len(table)),
-            Column(workspace, f"backoffs-{n - 1}", np.float32, len(lower)),
+            ArrayBuilder(workspace, f"logprobs-{n}", np.float32, len(table)),
+            ArrayBuilder(workspace, f"kept-{n}", np.bool_, len(table)),
+            ArrayBuilder(workspace, f"backoffs-{n - 1}", np.float32, len(lower)),
         )
         # Of the highest order, nobody asks for the probabilities again.
         probabilities, contexts = np.empty(len(table) if n < len(counts) else 0), 0

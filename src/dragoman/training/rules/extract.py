@@ -12,11 +12,11 @@ from dragoman import kernels
 from dragoman.core.corpus import Bitext, Links
 from dragoman.core.progress import ShareDone
 from dragoman.core.runtime import Runtime
-from dragoman.core.spill import BUCKETS, Runs
+from dragoman.core.spill import BUCKETS, SpillBuffer
 from dragoman.core.store import Arrays
 from dragoman.model.rule_scores import AlignedText, RuleExtraction, RuleInstances, number_sides
 from dragoman.training.lexical import check_links
-from dragoman.training.partitions import Block, Kind, instance_runs
+from dragoman.training.partitions import Block, Kind, instance_buffer
 
 #: Temporary files are those of rules of up to ten words.
 RULES = Kind(
@@ -24,7 +24,7 @@ RULES = Kind(
     "rule",
     "target sides",
     instance_bytes=260,
-    question_bytes=200,
+    request_bytes=200,
     temporary_bytes=1200,
     instances_per_word=10,
     words_at_once=1 << 21,
@@ -67,9 +67,9 @@ def extract_part(
     return RuleInstances(*kernels.extract_rules(text.pairs_for_kernels(), options.limits, runtime.threads, share))
 
 
-def rule_runs(
+def rule_buffer(
     bitext: Bitext, text: AlignedText, options: RuleExtraction, *, target: bool, runtime: Runtime = Runtime()
-) -> Runs:
+) -> SpillBuffer:
     """Extract all rules block by block; they are dealt out by their source or target sides."""
 
     def part(at: slice) -> AlignedText:
@@ -78,7 +78,7 @@ def rule_runs(
     def buckets(rows: Arrays) -> NDArray[np.integer[Any]]:
         return side_buckets(text, rows, target, runtime=runtime)
 
-    return instance_runs(RULES, bitext, ExtractRules(options), part, buckets, runtime=runtime)
+    return instance_buffer(RULES, bitext, ExtractRules(options), part, buckets, runtime=runtime)
 
 
 @dataclass(frozen=True)

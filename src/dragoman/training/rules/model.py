@@ -25,7 +25,7 @@ from dragoman.core.options import option
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.progress import within
 from dragoman.core.runtime import Runtime
-from dragoman.core.spill import mapped_arrays
+from dragoman.core.spill import spill_arrays
 from dragoman.core.store import Arrays, ArrayWriter, load_arrays
 from dragoman.core.vocab import Vocab
 from dragoman.core.workspace import Workspace
@@ -45,8 +45,8 @@ from dragoman.model.rule_scores import (
 )
 from dragoman.training import prune
 from dragoman.training.lexical import lexical_tables, word_weights
-from dragoman.training.partitions import Kind, Parts, PartWork, counted_arrays, counted_columns, scored_parts
-from dragoman.training.rules.extract import RULES, aligned_text, instances_of, rule_runs, side_buckets
+from dragoman.training.partitions import Kind, Parts, PartWork, counted_arrays, counted_columns, score_parts
+from dragoman.training.rules.extract import RULES, aligned_text, instances_of, rule_buffer, side_buckets
 
 
 class SentenceCounts(NamedTuple):
@@ -88,11 +88,11 @@ def sentences_with(ids: NDArray[np.integer], sentence: NDArray[np.int32], size: 
 
 def own_counts(counted: CountedRules, instances: RuleInstances, *, sentences: bool) -> Arrays:
     """For each target side what it counts and, with `sentences`, in how many it is, if a partition has all rules."""
-    answers: Arrays = {"total": counted.target_totals()}
-    return answers | ({"sentences": target_sentences(counted, instances.sentence)} if sentences else {})
+    responses: Arrays = {"total": counted.target_totals()}
+    return responses | ({"sentences": target_sentences(counted, instances.sentence)} if sentences else {})
 
 
-def questions_of(counted: CountedRules, instances: RuleInstances, *, sentences: bool) -> Arrays:
+def requests_of(counted: CountedRules, instances: RuleInstances, *, sentences: bool) -> Arrays:
     """What a partition asks, and says, of its target sides; with `sentences` once for each that has them."""
     if sentences:
         sides = counted.target_ids[counted.rule_of_instance]
@@ -113,13 +113,13 @@ def questions_of(counted: CountedRules, instances: RuleInstances, *, sentences: 
     }
 
 
-def put_together(text: AlignedText, questions: Arrays, *, sentences: bool, runtime: Runtime = Runtime()) -> Arrays:
+def put_together(text: AlignedText, requests: Arrays, *, sentences: bool, runtime: Runtime = Runtime()) -> Arrays:
     """What all partitions say of the side of each question."""
-    instances = instances_of(questions)
+    instances = instances_of(requests)
     ids, sides = number_sides(text, instances, True, lambda share: None, runtime=runtime)
     side = kernels.unpaired_sides(sides.values, sides.offsets)[ids]
-    answers: Arrays = {"total": sums(side, instances.counts, len(sides))[side]}
-    return answers | ({"sentences": sentences_with(side, instances.sentence)[side]} if sentences else {})
+    responses: Arrays = {"total": sums(side, instances.counts, len(sides))[side]}
+    return responses | ({"sentences": sentences_with(side, instances.sentence)[side]} if sentences else {})
 
 
 @dataclass(frozen=True)
@@ -187,12 +187,12 @@ def rule_parts(bitext: Bitext, links: Links, options: RuleModel, *, runtime: Run
     with runtime.stage("counting linked words") as share:
         lexical = lexical_tables(bitext, text.links, within(share, 0, 0.5))
         source, target = word_weights(bitext, text.links, lexical, within(share, 0.5, 1))
-        mapped: dict[str, Any] = mapped_arrays(runtime.workspace, "rule-weights", {"source": source, "target": target})
+        mapped: dict[str, Any] = spill_arrays(runtime.workspace, "rule-weights", {"source": source, "target": target})
         weights = mapped["source"], mapped["target"]
         del source, target, lexical
-    runs = rule_runs(bitext, text, options, target=False, runtime=runtime)
+    buffer = rule_buffer(bitext, text, options, target=False, runtime=runtime)
     work = RuleWork(text, weights, (bitext.source.vocab, bitext.target.vocab), options)
-    return scored_parts(work, runs, runtime=runtime)
+    return score_parts(work, buffer, runtime=runtime)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,26 +218,26 @@ class RuleWork(PartWork):
         arrays = counted_arrays(counted) | vars(counted.chosen)
         if self.tests:
             arrays |= SentenceCounts.of(counted, instances.sentence)._asdict()
-        return arrays, (own_counts if alone else questions_of)(counted, instances, sentences=self.tests)
+        return arrays, (own_counts if alone else requests_of)(counted, instances, sentences=self.tests)
 
     @property
     def counting_only(self) -> tuple[NDArray[Any], ...]:
         """What words weigh is in the counts."""
         return self.weights
 
-    def buckets(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> NDArray[np.integer]:
+    def buckets(self, requests: Arrays, *, runtime: Runtime = Runtime()) -> NDArray[np.integer]:
         """Deal out by target side."""
-        return side_buckets(self.text, questions, True, runtime=runtime)
+        return side_buckets(self.text, requests, True, runtime=runtime)
 
-    def reply(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
+    def resolve(self, requests: Arrays, *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
         """Put together what was said of each target side."""
-        return put_together(self.text, questions, sentences=self.tests, runtime=runtime), {}
+        return put_together(self.text, requests, sentences=self.tests, runtime=runtime), {}
 
     def score(
-        self, arrays: Arrays, answers: Arrays, totals: NDArray[np.int64], *, runtime: Runtime = Runtime()
+        self, arrays: Arrays, responses: Arrays, totals: NDArray[np.int64], *, runtime: Runtime = Runtime()
     ) -> PhrasePairs:
         """Score and prune the rules of a partition."""
-        options, known, asked = self.options, dict[str, Any](arrays), dict[str, Any](answers)
+        options, known, asked = self.options, dict[str, Any](arrays), dict[str, Any](responses)
         none = np.empty(0, np.int32)
         counted = CountedRules(**counted_columns(arrays), chosen=instances_of(arrays), rule_of_instance=none)
         pairs, rows = score_counted(counted, asked["total"], self.text, self.vocabs, runtime=runtime)
@@ -274,22 +274,22 @@ def corpus_grammar(
 
 def _target_counts(bitext: Bitext, text: AlignedText, options: RuleModel, runtime: Runtime) -> TargetCounts:
     """Count target sides; those of a partition have hashes in a range of their own."""
-    runs, workspace = rule_runs(bitext, text, options, target=True, runtime=runtime), runtime.workspace
+    buffer, workspace = rule_buffer(bitext, text, options, target=True, runtime=runtime), runtime.workspace
     writers: dict[str, ArrayWriter] = {}
     done = 0
     with runtime.stage("counting target sides") as share:
-        for rows in runs.partitions():
+        for rows in buffer.partitions():
             instances = instances_of(rows)
             done += len(instances)
             part = TargetCounts.of(instances, text, runtime=runtime.quiet())
-            if len(instances) == runs.rows:
+            if len(instances) == buffer.rows:
                 return part
             with workspace.writing():
                 for name, values in part._asdict().items():
                     if name not in writers:
                         writers[name] = ArrayWriter(workspace.folder / "targets" / f"{name}.npy", np.uint64)
                     writers[name].write(values)
-            share(done / runs.rows)
+            share(done / buffer.rows)
     with workspace.writing():
         for writer in writers.values():
             writer.finish()
