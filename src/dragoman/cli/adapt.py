@@ -12,8 +12,8 @@ from dragoman.cli.mixing import named, print_shares, two_files
 from dragoman.cli.model import print_model
 from dragoman.cli.shell.flags import Flags, Force, Threads, command, refuse_existing
 from dragoman.cli.shell.terminal import runtime_of
-from dragoman.core.locks import output_locked
 from dragoman.core.options import options_from
+from dragoman.core.own_files import lock_output
 from dragoman.training.adapt import SYSTEMS, Adaptation, AdaptRecipe, check_systems, domain_first
 from dragoman.training.align import ALIGNERS
 from dragoman.training.lm.kneser_ney import KneserNey
@@ -77,7 +77,7 @@ def register(app: typer.Typer) -> None:
         recipe = AdaptRecipe(adaptation, preparation, cleaning, chosen, phrase_model, kneser_ney)
         with contextlib.ExitStack() as locks:
             for folder in folders.values():
-                locks.enter_context(output_locked(folder))
+                locks.enter_context(lock_output(folder))
             systems = recipe.read(files, source, reference, runtime=runtime)
             for name, folder in folders.items():
                 model = systems.model(name)

@@ -15,8 +15,8 @@ from dragoman.cli.demo_story import Story, show
 from dragoman.cli.shell.flags import Threads, command
 from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.corpus import Corpus
-from dragoman.core.errors import DataError
-from dragoman.core.files import open_output, read_lines, write_error
+from dragoman.core.errors import DataError, write_error
+from dragoman.core.files import open_output, read_lines
 from dragoman.core.runtime import Runtime
 from dragoman.core.toml import read_toml
 from dragoman.corpora import CORPORA

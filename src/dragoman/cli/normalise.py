@@ -25,7 +25,7 @@ from dragoman.cli.shell.flags import (
 from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output, read_chunks, read_lines
-from dragoman.core.locks import output_locked
+from dragoman.core.own_files import lock_output
 from dragoman.core.runtime import Runtime
 from dragoman.decision.rule import Rule
 from dragoman.decision.settings import Decision
@@ -93,7 +93,7 @@ def register(app: typer.Typer) -> None:
         """
         refuse_existing(out, force)
         runtime = runtime_of(threads)
-        with output_locked(out):
+        with lock_output(out):
             tuning = None if not dev else read_examples(dev, spelling, runtime=runtime)
             if tuning is not None and not len(tuning):
                 raise DataError(

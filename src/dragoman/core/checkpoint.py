@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from dragoman.core.checksums import compare_checksums, write_checksums
 from dragoman.core.corpus import Bitext
-from dragoman.core.errors import DataError, version
-from dragoman.core.files import PathLike, write_error
-from dragoman.core.locks import output_locked
-from dragoman.core.own_files import CHECKPOINT
+from dragoman.core.errors import DataError, version, write_error
+from dragoman.core.files import PathLike
+from dragoman.core.own_files import CHECKPOINT, lock_output
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.store import Arrays, load_arrays
 
@@ -74,7 +73,7 @@ class Checkpoint:
 
     def __enter__(self) -> Self:
         """Keep all others from making the same folder."""
-        self._lock.enter_context(output_locked(self._out))
+        self._lock.enter_context(lock_output(self._out))
         return self
 
     def __exit__(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bz2
 import contextlib
-import errno
 import gzip
 import io
 import lzma
@@ -23,18 +22,20 @@ from typing import IO, BinaryIO, Protocol, cast
 
 import zstandard
 
-from dragoman.core.errors import BusyError, DataError
+from dragoman.core.errors import BusyError, DataError, write_error
 from dragoman.core.own_files import (
     OwnFiles,
     clear_leftovers_of,
-    held_folder,
     hold,
     is_at,
+    make_locked_folder,
     open_existing,
-    refuse_strangers,
+    refuse_foreign_files,
     remove_whole,
     temporary_name,
 )
+
+PathLike = str | os.PathLike[str]
 
 _BLOCK_BYTES = 1 << 18
 _DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
@@ -62,7 +63,7 @@ class CompressionError(DataError):
     """Compressed data that is damaged or ends too early."""
 
 
-def decompressed(raw: io.BufferedReader, path: str | os.PathLike[str]) -> io.BufferedIOBase:
+def decompressed(raw: io.BufferedReader, path: PathLike) -> io.BufferedIOBase:
     """Return the stream itself if it is not compressed, else one that decompresses it and closes it in the end."""
     head = raw.peek(6)
     for magic, kind in _KINDS.items():
@@ -74,7 +75,7 @@ def decompressed(raw: io.BufferedReader, path: str | os.PathLike[str]) -> io.Buf
 class _Decompressed(io.BufferedIOBase):
     """Several streams one after the other are read as one; what comes before a damage can still be read."""
 
-    def __init__(self, raw: io.BufferedReader, kind: Callable[[], _Decompressor], path: str | os.PathLike[str]):
+    def __init__(self, raw: io.BufferedReader, kind: Callable[[], _Decompressor], path: PathLike):
         self._raw = raw
         self._kind = kind
         self._path = path
@@ -127,8 +128,6 @@ class _Decompressed(io.BufferedIOBase):
         finally:
             super().close()
 
-
-PathLike = str | os.PathLike[str]
 
 _CHUNK_BYTES = 1 << 24
 
@@ -322,12 +321,12 @@ def output_folder(path: PathLike, kind: OwnFiles | None = None) -> Iterator[Path
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
         clear_leftovers_of(final)
-        refuse_strangers(final, kind)
-        partial, held = held_folder(lambda: _made(temporary_name(final, "partial")))
+        refuse_foreign_files(final, kind)
+        partial, held = make_locked_folder(lambda: _made(temporary_name(final, "partial")))
         opened.append(held)
         yield partial
         if final.exists():
-            refuse_strangers(final, kind)
+            refuse_foreign_files(final, kind)
             old = temporary_name(final, "old")
             _put_aside(final, old, opened)
         try:
@@ -371,11 +370,3 @@ def _bring_back(old: Path, final: Path) -> None:
         old.rename(final)
     except OSError as error:  # the next command that writes there tries again
         raise DataError(f"could not be written ({error.strerror}); what was there is now {old}", path=final) from None
-
-
-def write_error(path: PathLike, error: OSError) -> DataError | BrokenPipeError:
-    """Turn a failure to write into a sentence; a reader that went away stays what it is."""
-    if isinstance(error, BrokenPipeError):
-        return error
-    reason = "the disk is full" if error.errno == errno.ENOSPC else (error.strerror or str(error))
-    return DataError(f"could not be written: {reason}; nothing was changed", path=path)

@@ -20,9 +20,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from dragoman.core.errors import DataError, UsageError
-from dragoman.core.files import PathLike, write_error
-from dragoman.core.own_files import held_folder, hold, is_alive, open_existing
+from dragoman.core.errors import DataError, UsageError, write_error
+from dragoman.core.files import PathLike
+from dragoman.core.own_files import hold, is_alive, make_locked_folder, open_existing
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -115,7 +115,7 @@ class Workspace:
         if self._folder is None:
             try:
                 start = f"{_owner()}{os.getpid()}-"
-                self._folder, self._held = held_folder(
+                self._folder, self._held = make_locked_folder(
                     lambda: Path(tempfile.mkdtemp(_HELD, prefix=start, dir=self._parent))
                 )
             except OSError as error:

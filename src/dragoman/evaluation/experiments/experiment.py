@@ -27,8 +27,7 @@ from typing import Any
 from dragoman.core.checksums import digest_of
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
-from dragoman.core.locks import locked
-from dragoman.core.own_files import EXPERIMENT, LOCK, is_leftover
+from dragoman.core.own_files import EXPERIMENT, LOCK, is_leftover, lock_folder
 from dragoman.core.progress import ShareDone
 from dragoman.core.runtime import Runtime
 from dragoman.core.toml import format_toml, read_toml
@@ -95,7 +94,7 @@ class Experiment:
         text, content = path.read_bytes(), plan.content()
         kept = out / _PLAN
         _refuse_used(out)
-        with locked(out):
+        with lock_folder(out):
             if not kept.exists():
                 _refuse_used(out)
                 _begin(out, text, content)
@@ -185,7 +184,7 @@ def _events(cell: Cell) -> list[dict[str, Any]]:
 def _translate_untuned(translations: Translations) -> None:
     job = translations.job
     model = Model.load(job.model)
-    with locked(translations.folder):
+    with lock_folder(translations.folder):
         translations.write(job.start_weights(model), {})
 
 
@@ -209,7 +208,7 @@ def _remove(out: Path) -> None:
     """Remove what an experiment has written but for its plan, unless somebody still works in one of its folders."""
     with contextlib.ExitStack() as stack:
         for folder in sorted([*out.glob("runs/*/*/run.toml"), *out.glob("untuned/tests")]):
-            stack.enter_context(locked(folder.parent))
+            stack.enter_context(lock_folder(folder.parent))
         EXPERIMENT.remove(out, keep=[_PLAN, _CONTENT])
 
 

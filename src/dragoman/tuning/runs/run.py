@@ -27,8 +27,7 @@ from dragoman.core.journal import (
     state_name,
     weights_name,
 )
-from dragoman.core.locks import locked
-from dragoman.core.own_files import LOCK, RUN, is_leftover
+from dragoman.core.own_files import LOCK, RUN, is_leftover, lock_folder
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.core.weights import Weights
 from dragoman.tuning.methods.method import Checkpoint, Report
@@ -113,7 +112,7 @@ class Run(RecordedRun):
         if run.folder.exists() and not run.folder.is_dir():
             raise DataError("exists and is not a folder", path=folder, expected="a folder for the run, or a new name")
         _refuse_used(run.folder)
-        with locked(run.folder):
+        with lock_folder(run.folder):
             wanted = {"dragoman": version(), **options}
             if not file.exists():
                 _refuse_used(run.folder)
