@@ -204,10 +204,10 @@ def _tune(out: Path, runtime: Runtime) -> tuple[ExperimentReport, list[str], Tra
 
 def _translate(translator: Translator, lines: Sequence[str], runtime: Runtime) -> list[Translation]:
     translations: list[Translation] = []
-    with runtime.stage("translating the test verses") as done:
+    with runtime.stage("translating the test verses") as progress_callback:
         for translation in translator.translate(lines):
             translations.append(translation)
-            done(len(translations) / len(lines))
+            progress_callback(len(translations) / len(lines))
     return translations
 
 

@@ -36,7 +36,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import open_output
 from dragoman.core.nbest import NBest
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
 from dragoman.decision.blocks import (
     Block,
@@ -228,9 +228,11 @@ def _is_standard(out: Path) -> bool:
     return os.fspath(out) == "-"
 
 
-def _read(path: Path, form: NBestFormat, whole: bool, done: ShareDone | None, runtime: Runtime) -> Iterator[NBest]:
+def _read(
+    path: Path, form: NBestFormat, whole: bool, progress_callback: ProgressCallback | None, runtime: Runtime
+) -> Iterator[NBest]:
     """Lists in blocks, or as one; as many are read at once as show that there are candidates."""
-    blocks = form.read_blocks(path, done=done, runtime=runtime.quiet())
+    blocks = form.read_blocks(path, progress_callback=progress_callback, runtime=runtime.quiet())
     if whole:
         all_blocks = [*map(_without_features, blocks)]
         blocks = iter([joined(all_blocks)] if all_blocks else [])

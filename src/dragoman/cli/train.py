@@ -127,6 +127,6 @@ def register(app: typer.Typer) -> None:
                 casing=text.casing,
                 runtime=runtime,
             ).model
-            with runtime.stage(f"writing {out}") as share:
-                model.save(out, share)
+            with runtime.stage(f"writing {out}") as progress_callback:
+                model.save(out, progress_callback)
         print_model(model, title=str(out))

@@ -118,11 +118,11 @@ def _gathered(
     """All evidence at once: every point of the grid decides by it."""
     parts: list[Evidence] = []
     done = 0
-    with runtime.stage("gathering evidence") as share:
+    with runtime.stage("gathering evidence") as progress_callback:
         for part in decision.gather(translator, lines, density=density, draw=draw):
             parts.append(part)
             done += len(part)
-            share(done / len(lines))
+            progress_callback(done / len(lines))
     return parts
 
 

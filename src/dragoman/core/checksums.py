@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dragoman.core.errors import DataError, version
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.toml import format_toml, read_toml
 
 #: The file that the checksums of arrays are in.
@@ -36,14 +36,14 @@ def is_whole(path: Path, expected: int) -> bool:
         return False
 
 
-def write_checksums(folder: Path, share: ShareDone = lambda share: None) -> None:
+def write_checksums(folder: Path, progress_callback: ProgressCallback = lambda done: None) -> None:
     """Write the checksums of all arrays in a folder."""
     found, done, files = {}, 0, _array_files(folder)
     total = sum(file.stat().st_size for file in files)
     for file in files:
         found[file.relative_to(folder).as_posix()] = checksum(file)
         done += file.stat().st_size
-        share(done / total)
+        progress_callback(done / total)
     (folder / CHECKSUMS).write_text(format_toml(found), encoding="utf-8")
 
 

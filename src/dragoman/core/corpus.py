@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, read_chunks
-from dragoman.core.progress import ShareDone, within
+from dragoman.core.progress import ProgressCallback, within
 from dragoman.core.ragged import Ragged, blocks_of
 from dragoman.core.spill import SMALL_PART, RaggedWriter
 from dragoman.core.store import load_arrays
@@ -44,13 +44,13 @@ class Corpus:
         vocab: Vocab | None = None,
         *,
         workspace: Workspace | None = None,
-        share: ShareDone = lambda share: None,
+        progress_callback: ProgressCallback = lambda done: None,
     ) -> Corpus:
         """Read a tokenised text file, one sentence a line; words are added to `vocab` (a new one by default)."""
         builder = CorpusBuilder(vocab, workspace)
         for chunk in read_chunks(path):
             builder.add(chunk.data)
-            share(chunk.share)
+            progress_callback(chunk.share)
         return builder.corpus()
 
     @classmethod
@@ -198,11 +198,11 @@ class Bitext:
         target: PathLike,
         *,
         workspace: Workspace | None = None,
-        share: ShareDone = lambda share: None,
+        progress_callback: ProgressCallback = lambda done: None,
     ) -> Bitext:
         """Read two tokenised text files of equally many lines."""
-        ours = Corpus.read(source, workspace=workspace, share=within(share, 0, 0.5))
-        theirs = Corpus.read(target, workspace=workspace, share=within(share, 0.5, 1))
+        ours = Corpus.read(source, workspace=workspace, progress_callback=within(progress_callback, 0, 0.5))
+        theirs = Corpus.read(target, workspace=workspace, progress_callback=within(progress_callback, 0.5, 1))
         if len(ours) != len(theirs):
             raise DataError(
                 f"has {len(theirs)} lines, but {source} has {len(ours)}", path=target, expected="as many as the source"

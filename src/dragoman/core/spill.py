@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.store import ArrayReader, Arrays, ArrayWriter, load_array, save_arrays
 from dragoman.core.workspace import Workspace
@@ -398,7 +398,12 @@ class SlotTable:
         self._buffer.add({"home": homes, **columns})
 
     def fill(
-        self, columns: Sequence[str], dtype: type[np.generic], *, free: int, share: ShareDone = lambda share: None
+        self,
+        columns: Sequence[str],
+        dtype: type[np.generic],
+        *,
+        free: int,
+        progress_callback: ProgressCallback = lambda done: None,
     ) -> NDArray[Any]:
         """Return the given columns of the row in each slot, or `free` where it is empty; a vector for one column."""
         if self._parts == 1:
@@ -415,7 +420,7 @@ class SlotTable:
             for part in range(self._parts):
                 slots, rows, left = self._part(part, left)
                 table.write(_slot_values(slots, rows, columns, dtype, free))
-                share((part + 1) / self._parts)
+                progress_callback((part + 1) / self._parts)
             if np.array_equal(left[self._number], at_first):
                 self._buffer.close()
                 return table.finish()

@@ -194,12 +194,12 @@ def search_grid(
 ) -> list[GridPoint]:
     """Decide with each rule by the same evidence, and score the translations."""
     found = []
-    with runtime.stage("the grid") as share:
+    with runtime.stage("the grid") as progress_callback:
         for i, (rule, options) in enumerate(rules):
             decisions = Decisions.concatenate([rule.decide(part, runtime=runtime.quiet()) for part in evidence])
             total = scorer.statistics(decisions.corpus, runtime=runtime).sum(axis=0)
             found.append(GridPoint(rule, options, float(scorer.score(total))))
-            share((i + 1) / len(rules))
+            progress_callback((i + 1) / len(rules))
     return found
 
 

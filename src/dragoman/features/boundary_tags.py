@@ -179,9 +179,9 @@ def _tags_of_phrases(
     phrases = Ragged(values, offsets)
     longest = int(phrases.lengths.max(initial=1))
     index = kernels.sequence_index(values, offsets)
-    with runtime.stage("finding tags of phrases") as share:
+    with runtime.stage("finding tags of phrases") as progress_callback:
         found = kernels.match_spans(
-            words, parts.tagged.words.sentences.offsets, longest, values, offsets, index, 1, share
+            words, parts.tagged.words.sentences.offsets, longest, values, offsets, index, 1, progress_callback
         )
     first, last = (_tags_at_ends(phrases, of_word, end) for end in (0, 1))
     left, right, seen = first.copy(), last.copy(), np.zeros(len(phrases), bool)

@@ -86,7 +86,7 @@ def write_pair_lines(
 
     `lines` gives the text of some rows, in which the phrases must come first and be followed by ` |||`.
     """
-    with runtime.stage(f"writing {path}") as done:
+    with runtime.stage(f"writing {path}") as progress_callback:
         sources = _phrase_texts(path, pairs.sources, pairs.source_vocab)
         targets = _phrase_texts(path, pairs.targets, pairs.target_vocab)
         source_ids, target_ids = np.ascontiguousarray(pairs.source_ids), np.ascontiguousarray(pairs.target_ids)
@@ -96,7 +96,7 @@ def write_pair_lines(
         with open_output(path) as stream:
             for start in range(0, len(rows), _ROWS_A_BLOCK):
                 stream.write(lines(rows[start : start + _ROWS_A_BLOCK], texts).tobytes())
-                done(min(1.0, (start + _ROWS_A_BLOCK) / len(rows)))
+                progress_callback(min(1.0, (start + _ROWS_A_BLOCK) / len(rows)))
 
 
 def _sorted_rows(

@@ -16,7 +16,7 @@ from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.options import routed
-from dragoman.core.progress import Progress, available_cores, watcher_of
+from dragoman.core.progress import Progress, available_cores, choose_progress
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.weights import Weights
@@ -338,7 +338,7 @@ class System:
             seed=seed,
         )
         with self._runtime(cluster) as runtime:
-            watched = replace(runtime, progress=watcher_of(progress))
+            watched = replace(runtime, progress=choose_progress(progress))
             job.run(Path(out), restart=restart, resume_from=resume_from, runtime=watched)
         return TuningRun(out)
 

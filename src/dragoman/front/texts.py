@@ -19,7 +19,7 @@ from typing import Any
 from dragoman.core.display import shortened
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output, read_lines
-from dragoman.core.progress import Progress, available_cores, watcher_of
+from dragoman.core.progress import Progress, available_cores, choose_progress
 from dragoman.core.runtime import Runtime
 from dragoman.core.work.workers import Needed, Workers
 
@@ -125,7 +125,7 @@ def _kind(value: object) -> str:
 
 def runtime_of(threads: int | None = None, progress: Progress | bool = False) -> Runtime:
     """This process, with so many threads, by default as many as there are cores."""
-    return Runtime(threads=threads or available_cores(), progress=watcher_of(progress)).here()
+    return Runtime(threads=threads or available_cores(), progress=choose_progress(progress)).here()
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.progress import ShareDone, within
+from dragoman.core.progress import ProgressCallback, within
 from dragoman.core.runtime import Runtime
 from dragoman.core.spill import ArrayBuilder, SlotTable
 from dragoman.core.store import LARGEST, rows_of
@@ -56,7 +56,7 @@ def index_ngrams(
     vocab: Vocab,
     orders: Sequence[LinkedNGrams],
     *,
-    share: ShareDone = lambda share: None,
+    progress_callback: ProgressCallback = lambda done: None,
     runtime: Runtime = Runtime(),
 ) -> LanguageModel:
     """Index n-grams in the memory of the runtime's workspace; what does not fit is mapped from its folder."""
@@ -93,12 +93,12 @@ def index_ngrams(
                 reached[at] = found
             next_state += int(np.count_nonzero(is_state))
             done += at.stop - at.start
-            share(0.5 * done / rows)
+            progress_callback(0.5 * done / rows)
         below = reached
         bounds.append(next_state)
     return LanguageModel(
         vocab,
-        slots.fill(["key", "entry"], np.uint64, free=0, share=within(share, 0.5, 1)),
+        slots.fill(["key", "entry"], np.uint64, free=0, progress_callback=within(progress_callback, 0.5, 1)),
         states.finish(),
         np.concatenate(unigrams),
         np.array(bounds[:-1]),

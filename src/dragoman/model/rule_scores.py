@@ -14,7 +14,7 @@ from dragoman.core.corpus import Links, aligned_rows, links_before
 from dragoman.core.errors import DataError
 from dragoman.core.options import Options, option
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
@@ -116,8 +116,10 @@ def hole_counts(
     all sentence pairs or the first so many.
     """
     last = min(sentences, len(text.links)) if sentences else len(text.links)
-    with runtime.stage("counting reordered nonterminals") as share:
-        return kernels.count_hole_reordering(text.pairs_for_kernels(last), options.limits, runtime.threads, share)
+    with runtime.stage("counting reordered nonterminals") as progress_callback:
+        return kernels.count_hole_reordering(
+            text.pairs_for_kernels(last), options.limits, runtime.threads, progress_callback
+        )
 
 
 class TargetCounts(NamedTuple):
@@ -129,8 +131,8 @@ class TargetCounts(NamedTuple):
     @classmethod
     def of(cls, instances: RuleInstances, text: AlignedText, *, runtime: Runtime = Runtime()) -> TargetCounts:
         """Count the target sides of all instances."""
-        with runtime.stage("numbering target sides") as share:
-            ids, targets = number_sides(text, instances, True, share, runtime=runtime)
+        with runtime.stage("numbering target sides") as progress_callback:
+            ids, targets = number_sides(text, instances, True, progress_callback, runtime=runtime)
         same = kernels.unpaired_sides(targets.values, targets.offsets)
         hashes, number = np.unique(kernels.side_hashes(targets.values, targets.offsets), return_inverse=True)
         if len(hashes) < len(np.unique(same)):
@@ -211,19 +213,19 @@ def count_instances(
     """Bring the instances of each rule together, and choose its links."""
     if len(instances) >= 1 << 31:
         raise DataError(f"{len(instances)} rule instances", expected="fewer than 2**31: use shorter spans or less text")
-    with runtime.stage("numbering source sides") as share:
-        source_ids, sources = number_sides(text, instances, False, share, runtime=runtime)
-    with runtime.stage("numbering target sides") as share:
-        target_ids, targets = number_sides(text, instances, True, share, runtime=runtime)
-    with runtime.stage("collecting rules") as share:
-        order, offsets = kernels.group_pairs(source_ids, target_ids, len(sources), runtime.threads, share)
+    with runtime.stage("numbering source sides") as progress_callback:
+        source_ids, sources = number_sides(text, instances, False, progress_callback, runtime=runtime)
+    with runtime.stage("numbering target sides") as progress_callback:
+        target_ids, targets = number_sides(text, instances, True, progress_callback, runtime=runtime)
+    with runtime.stage("collecting rules") as progress_callback:
+        order, offsets = kernels.group_pairs(source_ids, target_ids, len(sources), runtime.threads, progress_callback)
     some = order[offsets[:-1]]
     rule_sources, rule_targets = source_ids[some], target_ids[some]
     del source_ids, target_ids, some
     joint = np.add.reduceat(instances.counts[order], offsets[:-1]) if len(rule_sources) else instances.counts
     place = text.for_kernels(), instances.for_kernels()
-    with runtime.stage("choosing links") as share:
-        forward, backward = kernels.choose_rule_alignments(order, offsets, *place, runtime.threads, share)
+    with runtime.stage("choosing links") as progress_callback:
+        forward, backward = kernels.choose_rule_alignments(order, offsets, *place, runtime.threads, progress_callback)
     rule_of_instance = np.empty(len(instances), np.int32)
     rule_of_instance[order] = np.repeat(np.arange(len(joint), dtype=np.int32), np.diff(offsets))
     del order, offsets
@@ -256,7 +258,7 @@ def score_counted(
     source_totals = sums(source_ids, counted.joint, len(counted.sources))
     counts, scores = _frequencies(counted.joint, target_totals[target_ids], source_totals[source_ids])
     scores[:, 1], scores[:, 3] = counted.backward_weights, counted.forward_weights
-    with runtime.stage("sorting rules") as share:
+    with runtime.stage("sorting rules") as progress_callback:
         rows = kernels.order_pairs(
             np.searchsorted(source_ids, np.arange(len(counted.sources) + 1, dtype=np.int32)),
             target_ids,
@@ -265,7 +267,7 @@ def score_counted(
             scores[:, 2].copy(),
             scores[:, 0].copy(),
             runtime.threads,
-            share,
+            progress_callback,
         )
     links = kernels.rule_links(rows.astype(np.uint32), text.for_kernels(), counted.chosen.for_kernels())
     pairs = PhrasePairs(
@@ -283,11 +285,16 @@ def score_counted(
 
 
 def number_sides(
-    text: AlignedText, instances: RuleInstances, target: bool, share: ShareDone, *, runtime: Runtime = Runtime()
+    text: AlignedText,
+    instances: RuleInstances,
+    target: bool,
+    progress_callback: ProgressCallback,
+    *,
+    runtime: Runtime = Runtime(),
 ) -> tuple[NDArray[np.int32], Ragged[np.int32]]:
     """Number the distinct sides: the id of each instance, and the sides."""
     ids, symbols, offsets = kernels.number_rule_sides(
-        text.for_kernels(), instances.for_kernels(), target, runtime.threads, share
+        text.for_kernels(), instances.for_kernels(), target, runtime.threads, progress_callback
     )
     return ids, Ragged(symbols, offsets)
 

@@ -135,13 +135,13 @@ class _Training:
         """Learn to choose on development sets, each with a model and the examples that this was trained on."""
         lists: list[Lists] = []
         gold: list[Counter[str]] = []
-        with self.runtime.stage("proposing candidates") as share:
+        with self.runtime.stage("proposing candidates") as progress_callback:
             for i, (model, examples, dev) in enumerate(parts):
                 translator = Translator.of(model, limits=LIMITS, runtime=self.runtime.quiet())
                 proposer = Proposer(translator, Memory.of(examples), self.lexicon, self.learning.candidates)
                 lists += proposer.lists([*dev.forms])
                 gold += dev.forms.values()
-                share((i + 1) / len(parts))
+                progress_callback((i + 1) / len(parts))
         start = parts[0][0].weights.updated(START)
         return tuned_choice(
             Lists.concatenate(lists), gold, start, self.learning.tuner, seed=self.seed, runtime=self.runtime

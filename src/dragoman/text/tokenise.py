@@ -55,10 +55,10 @@ def tokenise_lines(
     """
     chunks = [lines[start : start + CHUNK_LINES] for start in range(0, len(lines), CHUNK_LINES)]
     tokenised: list[str] = []
-    with runtime.stage(f"tokenising {language}") as done:
+    with runtime.stage(f"tokenising {language}") as progress_callback:
         for block in tokenised_blocks(chunks, language, options, runtime=runtime):
             tokenised += block
-            done(len(tokenised) / len(lines))
+            progress_callback(len(tokenised) / len(lines))
     return tokenised
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.spill import KeyLists, OffsetsWriter, RaggedWriter, SlotTable, SpilledArrays, merge_steps
 from dragoman.core.store import Arrays, ArrayWriter, load_array, load_arrays, rows_of, save_arrays
@@ -41,13 +41,15 @@ _MOST = (1 << 31) - 1
 _BITS = np.array([bin(byte).count("1") for byte in range(256)], np.uint8)
 
 
-def merged_table(found: Parts, workspace: Workspace, share: ShareDone = lambda share: None) -> PhraseTable:
+def merged_table(
+    found: Parts, workspace: Workspace, progress_callback: ProgressCallback = lambda done: None
+) -> PhraseTable:
     """Index phrase pairs, as `PhraseTable.from_pairs` does; if they are in parts, the table is mapped from disk."""
     if found.whole is not None:
         return PhraseTable.from_pairs(found.whole)
     folder = workspace.folder / "table"
     with workspace.writing():
-        write_table(found, workspace, folder, share)
+        write_table(found, workspace, folder, progress_callback)
     return mapped_table(load_arrays(folder))
 
 
@@ -56,15 +58,17 @@ def mapped_table(arrays: Arrays) -> PhraseTable:
     return PhraseTable.from_arrays(PHRASE_SCORES, arrays)
 
 
-def write_table(found: Parts, workspace: Workspace, folder: Path, share: ShareDone = lambda share: None) -> None:
+def write_table(
+    found: Parts, workspace: Workspace, folder: Path, progress_callback: ProgressCallback = lambda done: None
+) -> None:
     """Merge the parts into the files of a table."""
     used = _Marks(found.instances)
     for part in found.parts:
         used.add(part.load_one("target_first"))
     used.count()
     _write_targets(folder, found.targets, used, workspace)
-    share(_SHARE_OF_TARGETS)
-    _write_pairs(folder, found.parts, used, workspace, share)
+    progress_callback(_SHARE_OF_TARGETS)
+    _write_pairs(folder, found.parts, used, workspace, progress_callback)
     save_arrays(folder, {"index": _source_index(folder, workspace)})
 
 
@@ -84,7 +88,7 @@ def _write_targets(folder: Path, targets: list[SpilledArrays], used: _Marks, wor
 
 
 def _write_pairs(
-    folder: Path, parts: list[SpilledArrays], used: _Marks, workspace: Workspace, share: ShareDone
+    folder: Path, parts: list[SpilledArrays], used: _Marks, workspace: Workspace, progress_callback: ProgressCallback
 ) -> None:
     scores = {"scores": ArrayWriter(folder / "log_scores.npy", np.float32, len(PHRASE_SCORES))}
     for name in parts[0].names():
@@ -106,7 +110,7 @@ def _write_pairs(
             writer.write(log_scores(step.pairs(name)))
         counts.write(step.pairs("counts"))
         links.write(step.links())
-        share(_SHARE_OF_TARGETS + (1 - _SHARE_OF_TARGETS) * sum(last for _, last in places) / total)
+        progress_callback(_SHARE_OF_TARGETS + (1 - _SHARE_OF_TARGETS) * sum(last for _, last in places) / total)
     for writer in (target_ids, counts, *scores.values()):
         writer.finish()
     first_pair.finish()
@@ -218,14 +222,14 @@ def merged_grammar(
     found: Parts,
     workspace: Workspace,
     hole_counts: NDArray[np.float64] | None = None,
-    share: ShareDone = lambda share: None,
+    progress_callback: ProgressCallback = lambda done: None,
 ) -> Grammar:
     """Index rules, as `Grammar.from_pairs` does; if they are in parts, the grammar is mapped from disk."""
     if found.whole is not None:
         return Grammar.from_pairs(found.whole, hole_counts)
     with workspace.writing():
         folder = Path(tempfile.mkdtemp(prefix="grammar-", dir=workspace.folder))
-        write_grammar(found.parts, workspace, folder, hole_counts, share)
+        write_grammar(found.parts, workspace, folder, hole_counts, progress_callback)
     return mapped_grammar(load_arrays(folder))
 
 
@@ -239,7 +243,7 @@ def write_grammar(
     workspace: Workspace,
     folder: Path,
     hole_counts: NDArray[np.float64] | None = None,
-    share: ShareDone = lambda share: None,
+    progress_callback: ProgressCallback = lambda done: None,
 ) -> None:
     """Merge grammars into the files of one, and remove them."""
     tries = [_Trie(part) for part in parts]
@@ -258,7 +262,7 @@ def write_grammar(
             spans = [(parts[i], *bound[[0, -1]].tolist()) for (i, _, _), bound in zip(step.places, bounds, strict=True)]
             rules.add(spans, _rows_of(sizes, np.argsort(step.rows, kind="stable")))
             done += len(step.rows)
-            share(done / total)
+            progress_callback(done / total)
         nodes.end_level()
         numbers = [lists.numbers(i) for i in range(len(tries))]
         lists.discard()

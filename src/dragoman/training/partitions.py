@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.phrases import PhrasePairs
-from dragoman.core.progress import ShareDone, ShareHere, within
+from dragoman.core.progress import LocalProgressCallback, ProgressCallback, within
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime, Work
 from dragoman.core.spill import BUCKETS, BucketFunction, SpillBuffer, SpilledArrays
@@ -59,7 +59,9 @@ class ShuffleJoin:
         self._requests.add({"thing": first + things.astype(np.int64), **columns})
         self._bounds.append(first + int(things.max(initial=-1)) + 1)
 
-    def resolve(self, resolve: Callable[[Arrays], Arrays], share: ShareDone = lambda share: None) -> None:
+    def resolve(
+        self, resolve: Callable[[Arrays], Arrays], progress_callback: ProgressCallback = lambda done: None
+    ) -> None:
         """Resolve all requests: `resolve` gets all rows about some things, and returns a response to each row."""
         bounds = np.array(self._bounds[1:])
         self._responses = SpillBuffer(
@@ -73,7 +75,7 @@ class ShuffleJoin:
         for rows in self._requests.partitions():
             self._responses.add({"thing": rows["thing"], **resolve(rows)})
             done += len(rows["thing"])
-            share(done / self._requests.rows)
+            progress_callback(done / self._requests.rows)
         self._responses.write()
 
     def read(self, part: int) -> dict[str, NDArray[Any]]:
@@ -139,7 +141,7 @@ class Block(Generic[Text]):
     """Sentence pairs to extract instances from, and a callback for the progress."""
 
     text: Text
-    share: ShareDone
+    progress_callback: ProgressCallback
 
 
 def instance_buffer(
@@ -160,17 +162,20 @@ def instance_buffer(
     workspace, sentences = runtime.workspace, len(bitext)
     order = "number" if numbered else "sentence"
     buffer = SpillBuffer(workspace, "instances", buckets, bytes_per_row=kind.instance_bytes, order=order)
-    with runtime.stage(f"extracting {kind.instances}") as share:
+    with runtime.stage(f"extracting {kind.instances}") as progress_callback:
         words = min(workspace.room() // (2 * kind.instance_bytes * kind.instances_per_word), kind.words_at_once)
         ranges = list(bitext.blocks(max(words // runtime.parts_at_once, 1)))
-        blocks = (Block(part(at), ShareHere(within(share, at.start / sentences, at.stop / sentences))) for at in ranges)
+        blocks = (
+            Block(part(at), LocalProgressCallback(within(progress_callback, at.start / sentences, at.stop / sentences)))
+            for at in ranges
+        )
         for at, found in zip(ranges, runtime.map_parts(extract, blocks), strict=True):
             rows: dict[str, NDArray[Any]] = {**found}
             rows["sentence"] = rows["sentence"] + np.int32(at.start)
             if numbered:
                 rows["number"] = np.arange(buffer.rows, buffer.rows + len(rows["sentence"]))
             buffer.add(rows)
-            share(at.stop / sentences)
+            progress_callback(at.stop / sentences)
     if not buffer.rows:
         raise DataError(f"no {kind.pair} could be extracted", expected="a parallel text with some word links")
     return buffer
@@ -251,14 +256,14 @@ def score_parts(work: PartWork, buffer: SpillBuffer, *, runtime: Runtime = Runti
     )
     all_parts = itertools.chain([rows], partitions)
     del rows
-    with runtime.stage(f"counting {kind.pair}s") as share:
+    with runtime.stage(f"counting {kind.pair}s") as progress_callback:
         for number, arrays, requests in runtime.map_parts(work, all_parts):
             join.request(requests.pop("thing"), requests)
             totals = totals + work.totals(arrays)
             waiting.append(SpilledArrays(workspace, f"counted-{len(waiting)}", arrays))
             done += number
             del arrays, requests
-            share(done / buffer.rows)
+            progress_callback(done / buffer.rows)
     let_go(*work.counting_only)
     parts, targets, left = list[SpilledArrays](), list[SpilledArrays](), 0
 
@@ -273,14 +278,14 @@ def score_parts(work: PartWork, buffer: SpillBuffer, *, runtime: Runtime = Runti
             yield CountedPart(number == 0, counted.load(), join.read(number), totals)
             counted.discard()
 
-    with runtime.stage(f"counting {kind.targets}") as share:
-        join.resolve(resolve, share)
-    with runtime.stage(f"scoring {kind.pair}s") as share:
+    with runtime.stage(f"counting {kind.targets}") as progress_callback:
+        join.resolve(resolve, progress_callback)
+    with runtime.stage(f"scoring {kind.pair}s") as progress_callback:
         for number, final in runtime.map_parts(work, to_score()):
             left += number
             parts.append(SpilledArrays(workspace, f"part-{len(parts)}", final))
             del final
-            share(len(parts) / len(waiting))
+            progress_callback(len(parts) / len(waiting))
     join.close()
     _check_left(left, kind)
     return Parts(None, parts, targets, buffer.rows)

@@ -170,10 +170,10 @@ def phrase_parts(
     Parts that are to become a grammar, not a table, are grammars themselves.
     """
     check_smoothing(options.smoothing)
-    with runtime.stage("counting linked words") as share:
+    with runtime.stage("counting linked words") as progress_callback:
         links = check_links(bitext, links)
-        lexical = lexical_tables(bitext, links, within(share, 0, 0.5))
-        text = WeightedText.of(bitext, links, lexical, runtime.workspace, within(share, 0.5, 1))
+        lexical = lexical_tables(bitext, links, within(progress_callback, 0, 0.5))
+        text = WeightedText.of(bitext, links, lexical, runtime.workspace, within(progress_callback, 0.5, 1))
         del lexical
 
     def part(at: slice) -> BlockSpans:
@@ -202,7 +202,9 @@ class ExtractPhrases:
 
     def __call__(self, block: Block[BlockSpans], runtime: Runtime) -> Arrays:
         """The columns of the instances."""
-        found = extract_spans(*block.text, max_length=self.max_length, share=block.share, runtime=runtime)
+        found = extract_spans(
+            *block.text, max_length=self.max_length, progress_callback=block.progress_callback, runtime=runtime
+        )
         return dict(vars(found))
 
 

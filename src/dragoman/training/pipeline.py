@@ -173,11 +173,13 @@ def _phrase_table(bitext: Bitext, links: Links, options: PhraseModel, runtime: R
     if made is not None:
         return mapped_table(made)
     found, workspace = phrase_parts(bitext, links, options, runtime=runtime), runtime.workspace
-    with runtime.stage("indexing the phrase table") as share:
+    with runtime.stage("indexing the phrase table") as progress_callback:
         if runtime.checkpoint is None or found.whole is not None:
-            return merged_table(found, workspace, share)
+            return merged_table(found, workspace, progress_callback)
         return mapped_table(
-            runtime.checkpoint.made("table", key, lambda folder: write_table(found, workspace, folder, share))
+            runtime.checkpoint.made(
+                "table", key, lambda folder: write_table(found, workspace, folder, progress_callback)
+            )
         )
 
 
@@ -206,12 +208,12 @@ def _grammar(
     if made is not None:
         return mapped_grammar(made)
     found, workspace = make(), runtime.workspace
-    with runtime.stage(f"indexing the {stage}") as share:
+    with runtime.stage(f"indexing the {stage}") as progress_callback:
         if runtime.checkpoint is None or found.whole is not None:
-            return merged_grammar(found, workspace, hole_counts, share)
+            return merged_grammar(found, workspace, hole_counts, progress_callback)
 
         def write(folder: Path) -> None:
-            write_grammar(found.parts, workspace, folder, hole_counts, share)
+            write_grammar(found.parts, workspace, folder, hole_counts, progress_callback)
 
         return mapped_grammar(runtime.checkpoint.made(stage, key, write))
 

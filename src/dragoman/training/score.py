@@ -13,7 +13,7 @@ from dragoman import kernels
 from dragoman.core.corpus import Bitext, Corpus, Links, aligned_rows, links_before
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.spill import spill_arrays
@@ -148,11 +148,11 @@ class WeightedText(NamedTuple):
         links: Links,
         lexical: LexicalTables,
         workspace: Workspace | None = None,
-        share: ShareDone = lambda share: None,
+        progress_callback: ProgressCallback = lambda done: None,
     ) -> WeightedText:
         """Put a bitext and its links together, after a check that they fit."""
         links = check_links(bitext, links)
-        source, target = word_weights(bitext, links, lexical, share)
+        source, target = word_weights(bitext, links, lexical, progress_callback)
         arrays: dict[str, Any] = {
             "first": links_before(bitext.source.sentences.offsets, links),
             "source": source,
@@ -242,21 +242,21 @@ def check_smoothing(smoothing: str) -> None:
 def count_pairs(instances: PhraseInstances, text: WeightedText, *, runtime: Runtime = Runtime()) -> CountedPairs:
     """Bring the instances of each pair together, and choose its links."""
     source, target = text.bitext.source, text.bitext.target
-    with runtime.stage("numbering source phrases") as share:
-        source_ids, sources = _number(source, instances.source_spans, share, runtime)
-    with runtime.stage("numbering target phrases") as share:
-        target_ids, targets = _number(target, instances.target_spans, share, runtime)
-    with runtime.stage("collecting phrase pairs") as share:
-        order, offsets = kernels.group_pairs(source_ids, target_ids, len(sources), runtime.threads, share)
+    with runtime.stage("numbering source phrases") as progress_callback:
+        source_ids, sources = _number(source, instances.source_spans, progress_callback, runtime)
+    with runtime.stage("numbering target phrases") as progress_callback:
+        target_ids, targets = _number(target, instances.target_spans, progress_callback, runtime)
+    with runtime.stage("collecting phrase pairs") as progress_callback:
+        order, offsets = kernels.group_pairs(source_ids, target_ids, len(sources), runtime.threads, progress_callback)
         some = order[offsets[:-1]]
         pair_sources, pair_targets, joint = source_ids[some], target_ids[some], np.diff(offsets)
         del source_ids, target_ids, some
         pair_of_instance = np.empty(len(instances), np.int32)
         pair_of_instance[order] = np.repeat(np.arange(len(joint), dtype=np.int32), joint)
     place = ChosenLinks(*instances.source_spans, instances.target_begin)
-    with runtime.stage("choosing alignments") as share:
+    with runtime.stage("choosing alignments") as progress_callback:
         forward, backward = kernels.choose_alignments(
-            order, offsets, place.for_kernels(), text.for_kernels(), runtime.threads, share
+            order, offsets, place.for_kernels(), text.for_kernels(), runtime.threads, progress_callback
         )
         del order
         source_side = text.source_weights, source.sentences.offsets, *instances.source_spans
@@ -284,12 +284,12 @@ def score_pairs(
 ) -> tuple[PhrasePairs, NDArray[np.int64]]:
     """Score counted pairs and put them in order; returns also the rows in `counted` that they come from."""
     source, target = text.bitext.source, text.bitext.target
-    with runtime.stage("scoring phrase pairs") as share:
+    with runtime.stage("scoring phrase pairs") as progress_callback:
         bwd, fwd = SMOOTHINGS[smoothing](counts, runtime=runtime)
         columns = [bwd, counted.backward_weights, fwd, counted.forward_weights]
         scores = np.stack(columns, axis=1, dtype=np.float32, casting="same_kind")
         del columns, bwd, fwd
-    with runtime.stage("sorting phrase pairs") as share:
+    with runtime.stage("sorting phrase pairs") as progress_callback:
         rows = kernels.order_pairs(
             np.searchsorted(counted.source_ids, np.arange(len(counted.sources) + 1, dtype=np.int32)),
             counted.target_ids,
@@ -298,7 +298,7 @@ def score_pairs(
             scores[:, 2].copy(),
             scores[:, 0].copy(),
             runtime.threads,
-            share,
+            progress_callback,
         )
         inner = kernels.inner_links(rows.astype(np.uint32), counted.chosen.for_kernels(), text.for_kernels())
         pairs = PhrasePairs(
@@ -317,11 +317,11 @@ def score_pairs(
 
 
 def _number(
-    corpus: Corpus, spans: Spans, share: ShareDone, runtime: Runtime
+    corpus: Corpus, spans: Spans, progress_callback: ProgressCallback, runtime: Runtime
 ) -> tuple[NDArray[np.int32], Ragged[np.int32]]:
     """Number the distinct phrases of one side: the id of each instance, and the phrases."""
     text = corpus.sentences
-    ids, words, offsets = kernels.number_spans(text.values, text.offsets, *spans, runtime.threads, share)
+    ids, words, offsets = kernels.number_spans(text.values, text.offsets, *spans, runtime.threads, progress_callback)
     return ids, Ragged(words, offsets)
 
 

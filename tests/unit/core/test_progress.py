@@ -9,10 +9,10 @@ from dragoman.core.progress import (
     DragomanWarning,
     LineProgress,
     Progress,
-    Remembered,
+    ProgressRecorder,
     available_cores,
-    duration,
-    time_left,
+    format_duration,
+    format_time_left,
 )
 
 
@@ -39,12 +39,12 @@ def test_errors_pass_through_a_stage():
 
 
 def test_what_is_remembered_is_said_later():
-    told, listener = Remembered(), Remembered()
+    told, listener = ProgressRecorder(), ProgressRecorder()
     told.note("one")
     told.warn("two")
-    told.tell(listener)
+    told.replay(listener)
     with pytest.warns(DragomanWarning, match="two"):
-        listener.tell(SILENT)
+        listener.replay(SILENT)
 
 
 def test_there_is_at_least_one_core():
@@ -67,7 +67,7 @@ def test_there_is_at_least_one_core():
     ],
 )
 def test_durations_name_their_units(seconds, rough, said):
-    assert duration(seconds, rough=rough) == said
+    assert format_duration(seconds, rough=rough) == said
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_durations_name_their_units(seconds, rough, said):
     ],
 )
 def test_the_time_left(share, elapsed, said):
-    assert time_left(share, elapsed) == said
+    assert format_time_left(share, elapsed) == said
 
 
 def clock(*seconds):

@@ -23,7 +23,7 @@ from typing import Protocol, Self, TypeVar
 
 from dragoman.core.checksums import cache_folder
 from dragoman.core.errors import DragomanError, UsageError, version
-from dragoman.core.progress import SILENT, Progress, Remembered
+from dragoman.core.progress import SILENT, Progress, ProgressRecorder
 from dragoman.core.work.processes import Job, Name, Watch, fork_server, loaded_by_workers, run_all
 
 _SENT = "sent"
@@ -117,13 +117,13 @@ class Task(Protocol[Input, Output]):
     """Work on one item of many, here, or on a worker as `remote`, which also returns what there was to say."""
 
     @property
-    def remote(self) -> Callable[[Input], tuple[Output, Remembered]]:
+    def remote(self) -> Callable[[Input], tuple[Output, ProgressRecorder]]:
         """The same work as it is sent to workers."""
 
     def __call__(self, item: Input, /) -> Output:
         """Do the work in this process."""
 
-    def tell(self, told: Remembered) -> None:
+    def replay(self, told: ProgressRecorder) -> None:
         """Say here what was said on a worker."""
 
 
@@ -192,7 +192,7 @@ class Workers(ABC):
     def each(self, task: Task[Item, Found], items: Iterable[Item], threads: int, window: int | None) -> Iterator[Found]:
         """Yield what a task makes of each item, in order; items are spread over workers, or here over `threads`."""
         for found, told in self.map(task.remote, items, window=window):
-            task.tell(told)
+            task.replay(told)
             yield found
 
     def in_turn(self, task: Task[Item, Found], parts: Iterable[Item], window: int | None) -> Iterator[Found]:

@@ -28,7 +28,7 @@ from dragoman.core.checksums import digest_of
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
 from dragoman.core.own_files import EXPERIMENT, LOCK, is_leftover, lock_folder
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.core.work.workers import Needed
@@ -136,8 +136,8 @@ class Experiment:
         first = partial(_translate_untuned, self._translations(plan.job, self.untuned, share))
         if any(cell.translations.is_older for cell in cells.values()):
             runtime.warn(f"{self.out}: is of an older version, without checksums: damage may go unnoticed")
-        with runtime.stage("the experiment") as done:
-            watch = _Watch(cells, plan.job.loop.iterations + 1, done, runtime)
+        with runtime.stage("the experiment") as progress_callback:
+            watch = _Watch(cells, plan.job.loop.iterations + 1, progress_callback, runtime)
             failed = workers.run_all({"untuned": first, **cells}, watch, threads=share.threads)
         if failed:
             name, error = next(iter(failed.items()))
@@ -151,8 +151,8 @@ class Experiment:
 class _Watch:
     """Says what the runs have done since the last look; they say it in their folders."""
 
-    def __init__(self, cells: dict[str, Cell], steps: int, done: ShareDone, runtime: Runtime):
-        self._cells, self._steps, self._done, self._runtime = cells, steps, done, runtime
+    def __init__(self, cells: dict[str, Cell], steps: int, progress_callback: ProgressCallback, runtime: Runtime):
+        self._cells, self._steps, self._done, self._runtime = cells, steps, progress_callback, runtime
         self._seen = {name: len(_events(cell)) for name, cell in cells.items()}
 
     def __call__(self) -> None:

@@ -296,10 +296,10 @@ class RuleComparison:
     def compare(self, candidates: Sequence[Candidate]) -> list[Compared]:
         """Choose options and translate, rule by rule."""
         found = []
-        with self._runtime.stage("comparing decision rules") as share:
+        with self._runtime.stage("comparing decision rules") as progress_callback:
             for i, candidate in enumerate(candidates):
                 found.append(self._one(candidate))
-                share((i + 1) / len(candidates))
+                progress_callback((i + 1) / len(candidates))
         return found
 
     def _one(self, candidate: Candidate) -> Compared:

@@ -9,25 +9,25 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dragoman.core.files import Chunk, PathLike, read_chunks
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 
 #: What is read of a file at a time: thousands of hypotheses, so that work on them is worth its start.
 BLOCK_BYTES = 1 << 22
 
 
-def prompt_chunks(path: PathLike, done: ShareDone | None) -> Iterator[Chunk]:
-    """Lines as they come; `done` is told how much of the file has been read when the next are asked for."""
+def prompt_chunks(path: PathLike, progress_callback: ProgressCallback | None) -> Iterator[Chunk]:
+    """Lines as they come; `progress_callback` gets the fraction of the file that has been read."""
     for chunk in read_chunks(path, BLOCK_BYTES, prompt=True):
         yield chunk
-        if done is not None:
-            done(chunk.share)
+        if progress_callback is not None:
+            progress_callback(chunk.share)
 
 
-def chunks_by_number(path: PathLike, ends: bytes, done: ShareDone | None) -> Iterator[Chunk]:
+def chunks_by_number(path: PathLike, ends: bytes, progress_callback: ProgressCallback | None) -> Iterator[Chunk]:
     """Lines of whole sentences, whose number stands before `ends`: the last sentence waits for a line of another."""
     held: list[bytes] = []
     of_held, line = b"", 1
-    for chunk in prompt_chunks(path, done):
+    for chunk in prompt_chunks(path, progress_callback):
         number, start = _last_sentence(chunk.data, ends)
         if start or (held and number != of_held):
             data = b"".join([*held, chunk.data[:start]])
@@ -56,11 +56,11 @@ def _number(line: bytes, ends: bytes) -> bytes:
     return line.partition(ends)[0].strip().lstrip(b"0")
 
 
-def chunks_by_size(path: PathLike, size: int, done: ShareDone | None) -> Iterator[Chunk]:
+def chunks_by_size(path: PathLike, size: int, progress_callback: ProgressCallback | None) -> Iterator[Chunk]:
     """Lines of whole sentences, which have so many each; the last chunk has what is left, however much that is."""
     held: list[bytes] = []
     count, line = 0, 1
-    for chunk in prompt_chunks(path, done):
+    for chunk in prompt_chunks(path, progress_callback):
         held.append(chunk.data)
         count += chunk.data.count(b"\n")
         rest = count % size

@@ -27,7 +27,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, read_lines
 from dragoman.core.nbest import Extras, NBest
 from dragoman.core.options import option
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
@@ -185,7 +185,12 @@ class FairseqNBest(NBestFormat):
             )
 
     def blocks(
-        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
+        self,
+        nbest: NBest,
+        path: PathLike = "-",
+        progress_callback: ProgressCallback | None = None,
+        *,
+        runtime: Runtime = Runtime(),
     ) -> Iterator[bytes]:
         """Yield the lines of one sentence after the other."""
         nbest = self.fitting(nbest, path, runtime=runtime)

@@ -27,7 +27,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, open_output, read_chunks
 from dragoman.core.nbest import Extras, NBest
 from dragoman.core.options import option
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
@@ -98,7 +98,7 @@ class FlatNBest(NBestFormat):
             )
 
     def read_blocks(
-        self, path: PathLike, *, done: ShareDone | None = None, runtime: Runtime = Runtime()
+        self, path: PathLike, *, progress_callback: ProgressCallback | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[NBest]:
         """Read as many sentences at a time as have come if `size` says what belongs together, else all at once.
 
@@ -109,7 +109,7 @@ class FlatNBest(NBestFormat):
             return
         self._refuse_other_formats(path)
         wordless, count = Wordless(path), 0
-        for chunk in chunks_by_size(path, self.size, done):
+        for chunk in chunks_by_size(path, self.size, progress_callback):
             vocab, words, offsets = Vocab.of().extend(chunk.data)
             lines = Ragged(words, offsets)
             wordless.count(lines)
@@ -140,7 +140,12 @@ class FlatNBest(NBestFormat):
             _write_scores(self.scores, nbest)
 
     def blocks(
-        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
+        self,
+        nbest: NBest,
+        path: PathLike = "-",
+        progress_callback: ProgressCallback | None = None,
+        *,
+        runtime: Runtime = Runtime(),
     ) -> Iterator[bytes]:
         """Yield one hypothesis a line."""
         sizes = np.diff(nbest.sentences)

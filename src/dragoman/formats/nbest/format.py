@@ -15,7 +15,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, open_output, read_chunks
 from dragoman.core.nbest import NBest
 from dragoman.core.options import Options
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.registry import Registry
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
@@ -52,24 +52,30 @@ class NBestFormat(Options, ABC):
         """
 
     def read_blocks(
-        self, path: PathLike, *, done: ShareDone | None = None, runtime: Runtime = Runtime()
+        self, path: PathLike, *, progress_callback: ProgressCallback | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[NBest]:
-        """Read some sentences at a time, as they come, each block with words of its own; together they are the file.
+        """Read a file in blocks of some sentences, as they come; each block has a vocabulary of its own.
 
-        Sentences without ids count on from block to block. `done` is told how much of the file has been read. A format
-        whose sentences can be anywhere in the file, or need other files, yields all of it as one block.
+        Sentences without ids are numbered on from block to block. `progress_callback` gets the fraction of the file
+        that has been read. A format whose sentences can be anywhere in the file, or that needs other files, yields all
+        of it as one block.
         """
         yield self.read(path, runtime=runtime)
 
     def write(self, path: PathLike, nbest: NBest, *, runtime: Runtime = Runtime()) -> None:
         """Write a file, compressed by the ending of its name."""
-        with runtime.stage(f"writing {path}") as done, open_output(path) as stream:
-            for block in self.blocks(nbest, path, done, runtime=runtime):
+        with runtime.stage(f"writing {path}") as progress_callback, open_output(path) as stream:
+            for block in self.blocks(nbest, path, progress_callback, runtime=runtime):
                 stream.write(block)
 
     @abstractmethod
     def blocks(
-        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
+        self,
+        nbest: NBest,
+        path: PathLike = "-",
+        progress_callback: ProgressCallback | None = None,
+        *,
+        runtime: Runtime = Runtime(),
     ) -> Iterator[bytes]:
         """Yield the lists as bytes of the format, for writing piece by piece; `path` is only for messages."""
 

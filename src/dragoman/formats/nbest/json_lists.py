@@ -21,7 +21,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike
 from dragoman.core.nbest import Extras, NBest
 from dragoman.core.options import option
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
@@ -80,13 +80,13 @@ class JsonNBest(NBestFormat):
         return nbest
 
     def read_blocks(
-        self, path: PathLike, *, done: ShareDone | None = None, runtime: Runtime = Runtime()
+        self, path: PathLike, *, progress_callback: ProgressCallback | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[NBest]:
         """Read as many sentences at a time as have come, where values are sentences and their order is the file's."""
         if self.any_order:
             yield self.read(path, runtime=runtime)
         else:
-            yield from self._read(path, self._rows(), None, runtime, done, in_blocks=True)
+            yield from self._read(path, self._rows(), None, runtime, progress_callback, in_blocks=True)
 
     def _rows(self, vocab: Vocab | None = None) -> Rows:
         return Rows(RowsOf(self.name, self.id_key, self.source_key, self.text_key, self.failed), vocab)
@@ -97,13 +97,13 @@ class JsonNBest(NBestFormat):
         rows: Rows,
         sentences: int | None,
         runtime: Runtime,
-        done: ShareDone | None = None,
+        progress_callback: ProgressCallback | None = None,
         *,
         in_blocks: bool = False,
     ) -> Iterator[NBest]:
         """The lists of a file: all at once, or in blocks that end where nothing more has come yet."""
         wordless, count = Wordless(path), 0
-        found = self._take_all(self._values(path, rows, done), rows)
+        found = self._take_all(self._values(path, rows, progress_callback), rows)
         more = True
         while more:
             try:
@@ -128,7 +128,12 @@ class JsonNBest(NBestFormat):
         wordless.warn(runtime=runtime)
 
     def blocks(
-        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
+        self,
+        nbest: NBest,
+        path: PathLike = "-",
+        progress_callback: ProgressCallback | None = None,
+        *,
+        runtime: Runtime = Runtime(),
     ) -> Iterator[bytes]:
         """Yield a line for each sentence, or for each hypothesis where the format has it so."""
         nbest = self.fitting(nbest, path, runtime=runtime)
@@ -162,8 +167,8 @@ class JsonNBest(NBestFormat):
                 raise DataError(
                     "a feature or score to write is not finite", path=path, line=i + 1, expected="finite numbers"
                 ) from None
-            if done is not None:
-                done((i + 1) / len(nbest))
+            if progress_callback is not None:
+                progress_callback((i + 1) / len(nbest))
 
     def _take_all(self, found: Iterable[Found], rows: Rows) -> Iterator[Found]:
         """Read all values; yields those with which a sentence ends that cannot go on."""
@@ -205,8 +210,8 @@ class JsonNBest(NBestFormat):
             raise DataError(wrong, expected=self.example)
         return found
 
-    def _values(self, path: PathLike, rows: Rows, done: ShareDone | None) -> Iterator[Found]:
-        for one in Reader(self.example, self.lists, self.constants).values(path, done):
+    def _values(self, path: PathLike, rows: Rows, progress_callback: ProgressCallback | None) -> Iterator[Found]:
+        for one in Reader(self.example, self.lists, self.constants).values(path, progress_callback):
             rows.begin(one)
             yield one
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.formats.faults import shown
 from dragoman.formats.nbest.chunks import prompt_chunks
 
@@ -44,9 +44,9 @@ class Reader:
     lists: bool = True
     constants: bool = False
 
-    def values(self, path: PathLike, done: ShareDone | None = None) -> Iterator[Found]:
-        """Yield the values of a file as they come; `done` is told how much of it has been read."""
-        lines = _numbered(path, done)
+    def values(self, path: PathLike, progress_callback: ProgressCallback | None = None) -> Iterator[Found]:
+        """Yield the values of a file as they come; `progress_callback` gets the fraction read."""
+        lines = _numbered(path, progress_callback)
         for number, text, latest in lines:
             try:
                 value = self._decode(text)
@@ -106,9 +106,9 @@ class Reader:
             raise DataError(str(error), path=path, line=line) from None
 
 
-def _numbered(path: PathLike, done: ShareDone | None) -> Iterator[tuple[int, str, bool]]:
+def _numbered(path: PathLike, progress_callback: ProgressCallback | None) -> Iterator[tuple[int, str, bool]]:
     """Lines with their numbers, and whether each is the last of those that have come."""
-    for chunk in prompt_chunks(path, done):
+    for chunk in prompt_chunks(path, progress_callback):
         lines = chunk.lines()
         last = chunk.first_line + len(lines) - 1
         for number, text in enumerate(lines, chunk.first_line):

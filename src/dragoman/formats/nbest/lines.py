@@ -18,7 +18,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import Chunk, PathLike, read_chunks
 from dragoman.core.nbest import Extras, NBest
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab, texts_of
@@ -60,17 +60,22 @@ class BarSeparatedNBest(NBestFormat):
         return nbest
 
     def read_blocks(
-        self, path: PathLike, *, done: ShareDone | None = None, runtime: Runtime = Runtime()
+        self, path: PathLike, *, progress_callback: ProgressCallback | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[NBest]:
         """Read as many sentences at a time as have come; one is whole when a line of the next has."""
         lines = _Lines(self, path, Vocab.of())
-        for chunk in chunks_by_number(path, b"|||", done):
+        for chunk in chunks_by_number(path, b"|||", progress_callback):
             lines.add(chunk)
             yield lines.taken()
         lines.finish(runtime=runtime)
 
     def blocks(
-        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
+        self,
+        nbest: NBest,
+        path: PathLike = "-",
+        progress_callback: ProgressCallback | None = None,
+        *,
+        runtime: Runtime = Runtime(),
     ) -> Iterator[bytes]:
         """Yield one line for each hypothesis."""
         extras = nbest.extras if nbest.extras and nbest.extras.format == self.name else Extras(self.name, {})
@@ -104,8 +109,8 @@ class BarSeparatedNBest(NBestFormat):
             end = min(start + _ROWS_A_BLOCK, len(ids))
             block = kernels.format_nbest(start, end, columns, labels, look)
             yield block.tobytes()
-            if done is not None:
-                done(end / len(ids))
+            if progress_callback is not None:
+                progress_callback(end / len(ids))
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:

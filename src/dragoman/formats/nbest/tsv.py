@@ -16,7 +16,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, read_lines
 from dragoman.core.nbest import Extras, NBest
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
@@ -48,11 +48,11 @@ class TsvNBest(NBestFormat):
         return nbest
 
     def read_blocks(
-        self, path: PathLike, *, done: ShareDone | None = None, runtime: Runtime = Runtime()
+        self, path: PathLike, *, progress_callback: ProgressCallback | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[NBest]:
         """Read as many sentences at a time as have come; one is whole when a line of the next has."""
         numbering, wordless = Numbering(path), Wordless(path)
-        for chunk in chunks_by_number(path, b"\t", done):
+        for chunk in chunks_by_number(path, b"\t", progress_callback):
             nbest = self._lists(chunk.lines(), chunk.first_line, path, numbering, Vocab.of())
             wordless.count(nbest.hypotheses)
             yield nbest
@@ -89,7 +89,12 @@ class TsvNBest(NBestFormat):
         )
 
     def blocks(
-        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
+        self,
+        nbest: NBest,
+        path: PathLike = "-",
+        progress_callback: ProgressCallback | None = None,
+        *,
+        runtime: Runtime = Runtime(),
     ) -> Iterator[bytes]:
         """Yield one line for each hypothesis."""
         nbest = self.fitting(nbest, path, runtime=runtime)

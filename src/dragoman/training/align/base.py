@@ -14,7 +14,7 @@ from dragoman import kernels
 from dragoman.core.corpus import Bitext, Links
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import Options
-from dragoman.core.progress import ShareDone, ShareHere
+from dragoman.core.progress import LocalProgressCallback, ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.training.align.translation_table import TranslationTable
@@ -72,13 +72,13 @@ class DirectionalAligner(Aligner):
         check_lengths(bitext)
 
         def share(value: float) -> None:
-            done(value)  # of the stage that is open
+            progress_callback(value)  # of the stage that is open
 
         work, links = OneDirection(self, bitext), []
-        sides = ((backwards, ShareHere(share)) for backwards in (False, True))
+        sides = ((backwards, LocalProgressCallback(share)) for backwards in (False, True))
         made = runtime.map_parts(work, sides) if self.by_direction else (work(side, runtime) for side in sides)
         for stage in ("align, source to target", "align, target to source"):
-            with runtime.stage(stage) as done:
+            with runtime.stage(stage) as progress_callback:
                 links.append(next(made))
         return Directions(*links)
 
@@ -90,13 +90,13 @@ class OneDirection:
     aligner: DirectionalAligner
     bitext: Bitext
 
-    def __call__(self, side: tuple[bool, ShareDone], runtime: Runtime) -> Links:
+    def __call__(self, side: tuple[bool, ProgressCallback], runtime: Runtime) -> Links:
         """The links of the direction in which the source is generated (`backwards`), or of the other."""
         backwards, share = side
         source, target = self.bitext.source, self.bitext.target
         given, generated = (target, source) if backwards else (source, target)
         passes = Passes(share, 1 + self.aligner.corpus_passes)
-        table = TranslationTable(given, generated, share=passes.next(), runtime=runtime)
+        table = TranslationTable(given, generated, progress_callback=passes.next(), runtime=runtime)
         positions = self.aligner.align_direction(table, passes=passes, runtime=runtime)
         return Ragged(*kernels.link_rows(positions, generated.sentences.offsets, backwards))
 
@@ -104,8 +104,8 @@ class OneDirection:
 class Passes:
     """The share done of one direction, from the shares of its passes through the corpus."""
 
-    def __init__(self, done: ShareDone, passes: int):
-        self._done = done
+    def __init__(self, progress_callback: ProgressCallback, passes: int):
+        self._done = progress_callback
         self._passes = passes
         self._begun = 0
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
-from dragoman.core.progress import ShareDone, ShareHere
+from dragoman.core.progress import LocalProgressCallback, ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 
@@ -98,7 +98,7 @@ class RangeAsked:
     last: bool = False
     as_fast_align: bool = False
     wants_linked: bool = False
-    share: ShareDone = ShareHere()
+    progress_callback: ProgressCallback = LocalProgressCallback()
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ class RangeWork:
             made = range_table(*text, self.ranges[number], self.null_word, runtime=runtime)
             self.tables[number] = lambda: made
         table = self.tables[number]()
-        settings = asked.probabilities, asked.null_probability, asked.tension, runtime.threads, asked.share
+        settings = asked.probabilities, asked.null_probability, asked.tension, runtime.threads, asked.progress_callback
         if asked.last:
             links = kernels.likeliest_given(table.for_kernels(), *settings)[token_places(table)]
             return RangeFound(_NOTHING, _NOTHING, _NOTHING, links)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.progress import ShareDone, within
+from dragoman.core.progress import ProgressCallback, within
 from dragoman.core.ragged import blocks_of
 from dragoman.core.runtime import Runtime
 from dragoman.core.spill import SpilledArrays
@@ -65,11 +65,11 @@ class SentenceGroups:
         uniform_share: float,
         null_probability: float,
         alpha: float | None,
-        share: ShareDone,
+        progress_callback: ProgressCallback,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """A pass of Baum-Welch. Returns the expected uses of each jump, and the chances to use it."""
         uses, chances = np.zeros(len(jumps)), np.zeros(len(jumps))
-        for group, probabilities, part in self._each(share):
+        for group, probabilities, part in self._each(progress_callback):
             counts, used, chanced, _ = kernels.hmm_expected_counts(
                 *group.corpus(), probabilities, jumps, uniform_share, null_probability, self._unit, self._threads, part
             )
@@ -81,11 +81,15 @@ class SentenceGroups:
         return uses, chances
 
     def likeliest(
-        self, jumps: NDArray[np.float64], uniform_share: float, null_probability: float, share: ShareDone
+        self,
+        jumps: NDArray[np.float64],
+        uniform_share: float,
+        null_probability: float,
+        progress_callback: ProgressCallback,
     ) -> NDArray[np.int32]:
         """The given position of each generated token, or -1 where it has none; nothing is of use afterwards."""
         best = [np.empty(0, np.int32)]
-        for group, probabilities, part in self._each(share):
+        for group, probabilities, part in self._each(progress_callback):
             best.append(
                 kernels.hmm_viterbi(
                     *group.corpus(), probabilities, jumps, uniform_share, null_probability, self._threads, part
@@ -95,7 +99,9 @@ class SentenceGroups:
         self._table.discard()
         return np.concatenate(best)
 
-    def _each(self, share: ShareDone) -> Iterator[tuple[_Group, NDArray[np.float64], ShareDone]]:
+    def _each(
+        self, progress_callback: ProgressCallback
+    ) -> Iterator[tuple[_Group, NDArray[np.float64], ProgressCallback]]:
         """Each group with the probabilities of its pairs."""
         if not self._whole:
             for group in self._groups:
@@ -105,7 +111,11 @@ class SentenceGroups:
                     group.add_probabilities(number, probabilities)
         for number, group in enumerate(self._groups):
             probabilities = next(self._table.probabilities()) if self._whole else group.probabilities()
-            yield group, probabilities, within(share, number / len(self._groups), (number + 1) / len(self._groups))
+            yield (
+                group,
+                probabilities,
+                within(progress_callback, number / len(self._groups), (number + 1) / len(self._groups)),
+            )
 
     def _counts(self) -> Iterator[NDArray[np.float64]]:
         """What the pairs of each range count in all groups."""

@@ -75,7 +75,7 @@ def interpolate(models: Sequence[LanguageModel], weights: ArrayLike, *, runtime:
     own_ids = [vocab.map_to(model.vocab) for model in models]
     tables: list[NGramTable] = []
     keys: list[NDArray[np.int64]] = []
-    with runtime.stage("interpolating language models") as done:
+    with runtime.stage("interpolating language models") as progress_callback:
         for n, words in enumerate(ngrams, 1):
             probabilities = np.zeros(len(words))
             for model, ids, share in zip(models, own_ids, shares, strict=True):
@@ -88,7 +88,7 @@ def interpolate(models: Sequence[LanguageModel], weights: ArrayLike, *, runtime:
             else:
                 tables[-1], probabilities = _make_room(vocab, tables, words, contexts, probabilities, runtime)
             tables.append(NGramTable(words, _log10(probabilities), np.zeros(len(words), np.float32)))
-            done(n / order)
+            progress_callback(n / order)
     return NGrams(vocab, tuple(tables))
 
 

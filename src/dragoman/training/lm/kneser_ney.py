@@ -15,7 +15,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import Options, option
 from dragoman.core.phrases import NGrams, NGramTable
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.spill import ArrayBuilder, spill_arrays
@@ -128,8 +128,8 @@ def estimate_model(corpus: Corpus, options: KneserNey = _DEFAULTS, *, runtime: R
     Arrays that are large for it are mapped from its folder.
     """
     vocab, smoothed = _estimated(corpus, options, runtime)
-    with runtime.stage("indexing the language model") as share:
-        return index_ngrams(vocab, smoothed, share=share, runtime=runtime)
+    with runtime.stage("indexing the language model") as progress_callback:
+        return index_ngrams(vocab, smoothed, progress_callback=progress_callback, runtime=runtime)
 
 
 def _estimated(corpus: Corpus, options: KneserNey, runtime: Runtime) -> tuple[Vocab, list[LinkedNGrams]]:
@@ -137,12 +137,14 @@ def _estimated(corpus: Corpus, options: KneserNey, runtime: Runtime) -> tuple[Vo
         raise DataError("the corpus has no words", expected="text to estimate a language model from")
     _refuse_markers(corpus)
     (vocab, sentences), workspace = _vocabulary(corpus, options), runtime.workspace
-    with runtime.stage("counting n-grams") as share:
-        counts = count_ngrams(sentences, len(vocab), options.order, share=share, runtime=runtime)
-    with runtime.stage("estimating the language model") as share:
+    with runtime.stage("counting n-grams") as progress_callback:
+        counts = count_ngrams(
+            sentences, len(vocab), options.order, progress_callback=progress_callback, runtime=runtime
+        )
+    with runtime.stage("estimating the language model") as progress_callback:
         adjusted = [_continuations(*pair, workspace) for pair in itertools.pairwise(counts)] + [counts[-1].occurrences]
         discounts = _discounts(adjusted, options, runtime)
-        return vocab, _smooth(counts, adjusted, discounts, options, workspace, share)
+        return vocab, _smooth(counts, adjusted, discounts, options, workspace, progress_callback)
 
 
 def _refuse_markers(corpus: Corpus) -> None:
@@ -229,7 +231,7 @@ def _smooth(
     discounts: Sequence[Floats],
     options: KneserNey,
     workspace: Workspace,
-    share: ShareDone,
+    progress_callback: ProgressCallback,
 ) -> list[LinkedNGrams]:
     """Return p(w | h) = (c - D(c)) / total(h) + gamma(h) p(w | h'), with log gamma(h) as back-off weight, by order."""
     no_mass = [BOS] if options.vocabulary == "open" or adjusted[0][UNK] else [BOS, UNK]
@@ -259,7 +261,7 @@ def _smooth(
             made[2].write(np.zeros(block.first_context - contexts))
             made[2].write(np.log10(block.gamma))
             contexts = block.first_context + len(block.gamma)
-            share((n - 1 + at.stop / len(table)) / len(counts))
+            progress_callback((n - 1 + at.stop / len(table)) / len(counts))
         made[2].write(np.zeros(len(lower) - contexts))
         for finished, column in zip((logprobs, kept, backoffs), made, strict=True):
             finished.append(column.finish())

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.corpus import Bitext, Links
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
 from dragoman.core.spill import BUCKETS, SpillBuffer
 from dragoman.core.store import Arrays
@@ -52,19 +52,21 @@ def extract_rules(
     >>> len(found), (found.counts.sum() / ONE).round().item()
     (12, 5.0)
     """
-    with runtime.stage("extracting rules") as share:
-        return extract_part(text, options, share=share, runtime=runtime)
+    with runtime.stage("extracting rules") as progress_callback:
+        return extract_part(text, options, progress_callback=progress_callback, runtime=runtime)
 
 
 def extract_part(
     text: AlignedText,
     options: RuleExtraction,
     *,
-    share: ShareDone | None = None,
+    progress_callback: ProgressCallback | None = None,
     runtime: Runtime = Runtime(),
 ) -> RuleInstances:
     """Do the same for a part of a text."""
-    return RuleInstances(*kernels.extract_rules(text.pairs_for_kernels(), options.limits, runtime.threads, share))
+    return RuleInstances(
+        *kernels.extract_rules(text.pairs_for_kernels(), options.limits, runtime.threads, progress_callback)
+    )
 
 
 def rule_buffer(
@@ -89,7 +91,9 @@ class ExtractRules:
 
     def __call__(self, block: Block[AlignedText], runtime: Runtime) -> Arrays:
         """The columns of the instances."""
-        return dict(vars(extract_part(block.text, self.options, share=block.share, runtime=runtime)))
+        return dict(
+            vars(extract_part(block.text, self.options, progress_callback=block.progress_callback, runtime=runtime))
+        )
 
 
 def instances_of(rows: Arrays) -> RuleInstances:
@@ -102,5 +106,5 @@ def side_buckets(
     text: AlignedText, rows: Arrays, target: bool, *, runtime: Runtime = Runtime()
 ) -> NDArray[np.integer[Any]]:
     """Deal instances out by one of their sides, any nonterminal like any other: buckets are ranges of hashes."""
-    ids, sides = number_sides(text, instances_of(rows), target, lambda share: None, runtime=runtime)
+    ids, sides = number_sides(text, instances_of(rows), target, lambda done: None, runtime=runtime)
     return (kernels.side_hashes(sides.values, sides.offsets) // np.uint64((1 << 64) // BUCKETS))[ids].astype(np.int64)

@@ -77,8 +77,10 @@ def negative_log_p(
 
     `target` is in how many of the text's sentence pairs the target side of each rule is.
     """
-    with runtime.stage("testing significance") as share:
-        return kernels.fisher_exact(counts.rule, counts.source, target, sentence_pairs, runtime.threads, share)
+    with runtime.stage("testing significance") as progress_callback:
+        return kernels.fisher_exact(
+            counts.rule, counts.source, target, sentence_pairs, runtime.threads, progress_callback
+        )
 
 
 def sentences_with(ids: NDArray[np.integer], sentence: NDArray[np.int32], size: int = 0) -> NDArray[np.int64]:
@@ -116,7 +118,7 @@ def requests_of(counted: CountedRules, instances: RuleInstances, *, sentences: b
 def put_together(text: AlignedText, requests: Arrays, *, sentences: bool, runtime: Runtime = Runtime()) -> Arrays:
     """What all partitions say of the side of each question."""
     instances = instances_of(requests)
-    ids, sides = number_sides(text, instances, True, lambda share: None, runtime=runtime)
+    ids, sides = number_sides(text, instances, True, lambda done: None, runtime=runtime)
     side = kernels.unpaired_sides(sides.values, sides.offsets)[ids]
     responses: Arrays = {"total": sums(side, instances.counts, len(sides))[side]}
     return responses | ({"sentences": sentences_with(side, instances.sentence)[side]} if sentences else {})
@@ -184,9 +186,9 @@ def rules(
 def rule_parts(bitext: Bitext, links: Links, options: RuleModel, *, runtime: Runtime = Runtime()) -> Parts:
     """Do the same in the memory of a workspace; the result is in parts if it does not fit, or workers are elsewhere."""
     text = aligned_text(bitext, links)
-    with runtime.stage("counting linked words") as share:
-        lexical = lexical_tables(bitext, text.links, within(share, 0, 0.5))
-        source, target = word_weights(bitext, text.links, lexical, within(share, 0.5, 1))
+    with runtime.stage("counting linked words") as progress_callback:
+        lexical = lexical_tables(bitext, text.links, within(progress_callback, 0, 0.5))
+        source, target = word_weights(bitext, text.links, lexical, within(progress_callback, 0.5, 1))
         mapped: dict[str, Any] = spill_arrays(runtime.workspace, "rule-weights", {"source": source, "target": target})
         weights = mapped["source"], mapped["target"]
         del source, target, lexical
@@ -277,7 +279,7 @@ def _target_counts(bitext: Bitext, text: AlignedText, options: RuleModel, runtim
     buffer, workspace = rule_buffer(bitext, text, options, target=True, runtime=runtime), runtime.workspace
     writers: dict[str, ArrayWriter] = {}
     done = 0
-    with runtime.stage("counting target sides") as share:
+    with runtime.stage("counting target sides") as progress_callback:
         for rows in buffer.partitions():
             instances = instances_of(rows)
             done += len(instances)
@@ -289,7 +291,7 @@ def _target_counts(bitext: Bitext, text: AlignedText, options: RuleModel, runtim
                     if name not in writers:
                         writers[name] = ArrayWriter(workspace.folder / "targets" / f"{name}.npy", np.uint64)
                     writers[name].write(values)
-            share(done / buffer.rows)
+            progress_callback(done / buffer.rows)
     with workspace.writing():
         for writer in writers.values():
             writer.finish()

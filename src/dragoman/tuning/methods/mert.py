@@ -57,9 +57,9 @@ class Mert(Tuner):
         starts = random_starts(problem, start, self.restarts, rng)
         streams = rng.spawn(len(starts))
         climbs = _Climbs(self, problem, runtime.with_threads(max(1, runtime.threads // len(starts))))
-        with runtime.stage("mert") as share_done:
+        with runtime.stage("mert") as progress_callback:
             found = runtime.map(climbs, zip(starts, streams, strict=True), window=len(starts))
-            best = best_of(found, len(starts), share_done)
+            best = best_of(found, len(starts), progress_callback)
         if not self.normalise:
             return best
         others = None if best.others is None else np.array([_scaled(other) for other in best.others])

@@ -14,7 +14,7 @@ from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import option
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.forest.hope import BEAM
@@ -138,8 +138,8 @@ class MiraOnline(Learner):
             order = even_queue(lengths, workers, np.random.default_rng([seed, team.passes]))
             school = _School(self, lesson, finder, team, runtime)
             try:
-                with runtime.stage(f"pass {team.passes + 1}") as share_done:
-                    team = school.run(order, share_done)
+                with runtime.stage(f"pass {team.passes + 1}") as progress_callback:
+                    team = school.run(order, progress_callback)
             except _DivergenceError as why:
                 yield Checkpoint(reported, {}, stop=f"{why}; the weights before that are kept")
                 return
@@ -248,10 +248,10 @@ class _School:
         self._seen: dict[int, Hypotheses] = {}
         self.unsolved = 0
 
-    def run(self, queue: Sequence[int], share_done: ShareDone) -> _Team:
+    def run(self, queue: Sequence[int], progress_callback: ProgressCallback) -> _Team:
         """Do the pass; returns the workers after it."""
         workers = Workers(len(self._team), self._find, self._learn, share=self._options.share)
-        workers.run(queue, share_done=share_done, runtime=self._runtime)
+        workers.run(queue, progress_callback=progress_callback, runtime=self._runtime)
         words = np.concatenate([worker.words[len(worker.words) // 2 :] for worker in self._team]).sum(axis=0)
         if words[0] > TOO_LONG * max(words[1], 1):
             raise _DivergenceError(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.journal import evidence_name
-from dragoman.core.progress import duration
+from dragoman.core.progress import format_duration
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
@@ -226,7 +226,7 @@ def reason_to_stop(
 def say_how_long(seconds: float, iterations: int, *, runtime: Runtime = Runtime()) -> None:
     """Say after the first iteration, which took some seconds, how long all may take, if that is long."""
     if seconds * iterations >= LONG:
-        about = duration(seconds * iterations, rough=True)
+        about = format_duration(seconds * iterations, rough=True)
         runtime.note(f"about {about} for {iterations} iterations, or less if it ends before")
 
 

@@ -131,20 +131,20 @@ class PoolSteps:
             return
         lesson, lists = self._lesson, list[NBest]()
         work = DecodeLists(self._steps.pool, lists_of_strings(lesson.model))
-        with runtime.stage(f"epoch {epoch + 1}: decoding") as share_done:
+        with runtime.stage(f"epoch {epoch + 1}: decoding") as progress_callback:
             for part in spread.map(work, spread.shards(lesson.lines)):
                 lists.append(part)
-                share_done(sum(map(len, lists)) / len(lesson))
+                progress_callback(sum(map(len, lists)) / len(lesson))
         self.pools = self.pools.added(NBest.concatenate(lists), lesson.scorer, runtime=runtime)
 
     def _grow_from_forests(self, spread: ShardedTranslator, epoch: int, runtime: Runtime) -> None:
         lesson = self._lesson
         work, parts, done = FindInForests(self._steps.pool, lesson.lines, lesson.scorer, lesson.sign), [], 0
-        with runtime.stage(f"epoch {epoch + 1}: decoding") as share_done:
+        with runtime.stage(f"epoch {epoch + 1}: decoding") as progress_callback:
             for part in work.found(spread):
                 parts.append(part)
                 done += len(part.sizes)
-                share_done(done / len(lesson))
+                progress_callback(done / len(lesson))
         home = np.repeat(np.arange(len(lesson)), np.concatenate([part.sizes for part in parts]))
         features = FeatureRows.concatenate([part.features for part in parts]).used()
         self.pools = self.pools.with_rows(home, features, np.concatenate([part.statistics for part in parts]))

@@ -54,7 +54,7 @@ def test_chains_are_the_same_whoever_runs_them(spread, sentences, runtime, told)
     asked, shares = Ranking(seed=5, first_batch=3, trace=True), []
     wanted = alone.ranked(PLAN, weights, asked)
     chains = SpreadChains(STEPS, spread, sentences)
-    found = chains.ranked(PLAN, weights, replace(asked, share=shares.append, runtime=runtime))
+    found = chains.ranked(PLAN, weights, replace(asked, progress_callback=shares.append, runtime=runtime))
     assert chains.names == alone.names
     assert shares == told
     for field in fields(Ranked)[:-1]:
