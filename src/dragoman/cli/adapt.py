@@ -12,7 +12,7 @@ from dragoman.cli.mixing import named, print_shares, two_files
 from dragoman.cli.model import print_model
 from dragoman.cli.shell.flags import Flags, Force, Threads, command, refuse_existing
 from dragoman.cli.shell.terminal import runtime_of
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
 from dragoman.core.own_files import lock_output
 from dragoman.training.adapt import SYSTEMS, Adaptation, AdaptRecipe, check_systems, domain_first
 from dragoman.training.align import ALIGNERS
@@ -73,7 +73,7 @@ def register(app: typer.Typer) -> None:
         }
         files = domain_first(files, domain)
         runtime = runtime_of(threads)
-        chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
+        chosen = parse_options(ALIGNERS.get(aligner), aligner_option or [])
         recipe = AdaptRecipe(adaptation, preparation, cleaning, chosen, phrase_model, kneser_ney)
         with contextlib.ExitStack() as locks:
             for folder in folders.values():

@@ -10,7 +10,7 @@ import typer
 from dragoman.cli.shell.flags import Threads, command
 from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.corpus import Bitext
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
 from dragoman.formats.pharaoh import write_links
 from dragoman.training.align import ALIGNERS
 from dragoman.training.align.base import symmetrise
@@ -44,7 +44,7 @@ def register(app: typer.Typer) -> None:
         threads: Threads = None,
     ) -> None:
         """Align the words of a parallel text, both directions at once; prints links like `0-0 1-2`."""
-        chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
+        chosen = parse_options(ALIGNERS.get(aligner), aligner_option or [])
         directions = chosen.align(Bitext.read(source, target), runtime=runtime_of(threads))
         if symmetrise_by == "forward" or symmetrise_by == "reverse":
             links = getattr(directions, symmetrise_by)

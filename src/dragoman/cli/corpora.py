@@ -11,7 +11,7 @@ import typer
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Force, command, command_group, refuse_existing
 from dragoman.cli.shell.terminal import runtime_of
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
 from dragoman.corpora import CORPORA
 
 
@@ -51,7 +51,7 @@ def register(app: typer.Typer) -> None:
         The text is cleaned and deduplicated but not tokenised; no sentence of dev or test occurs in train.
         """
         refuse_existing(out, force)
-        recipe = options_from(CORPORA.get(name), option or [])
+        recipe = parse_options(CORPORA.get(name), option or [])
         manifest = recipe.build(out, seed=seed, runtime=runtime_of())
         rows = [(step, count) for step, count in manifest.counts.items()]
         terminal.output().print(terminal.table(f"{name} in {out}", ["pairs", "count"], rows))

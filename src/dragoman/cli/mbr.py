@@ -49,7 +49,7 @@ from dragoman.decision.blocks import (
 )
 from dragoman.decision.mbr import Mbr
 from dragoman.formats.nbest.format import NBestFormat
-from dragoman.formats.nbest.order import Id, IdsInTurn, Wanted
+from dragoman.formats.nbest.order import Id, IdOrderCheck, RequestedOrder
 from dragoman.metrics.combined import parse_metric
 
 
@@ -123,7 +123,7 @@ def register(app: typer.Typer) -> None:
             raise UsageError("--utility-matrix-in leaves nothing to do for a --cluster; give one of them")
         if weights is not None and (weights_from is not None or scale != 1.0):
             raise UsageError("--weights replaces --weights-from and --scale; give one or the other")
-        wanted, seen = wanted_order(order, source), IdsInTurn()
+        wanted, seen = wanted_order(order, source), IdOrderCheck()
         rule = Mbr(metric=metric, scale=scale, weights_from=weights_from)
         # Weights and gains in files are those of all sentences, which are then one block.
         whole = weights is not None or utility_matrix is not None or utility_matrix_in is not None
@@ -132,7 +132,7 @@ def register(app: typer.Typer) -> None:
             if not (whole or (_is_standard(out) and sys.stdout.isatty())):
                 done = stack.enter_context(runtime.stage(f"choosing among {candidates}"))
             form = chosen_format(candidates, format_name, format_option, failed)
-            lists = others = seen.watched(_read(candidates, form, whole, done, runtime))
+            lists = others = seen.watch(_read(candidates, form, whole, done, runtime))
             if evidence is not None:
                 same = evidence_format is None and evidence_format_option is None
                 named = (format_name, format_option) if same else (evidence_format, evidence_format_option)
@@ -269,7 +269,7 @@ def _weighted(blocks: Iterator[NBest], weights: Path, owner: Path) -> Iterator[N
 class _Arranged:
     """What is chosen as lines of the output: as it comes, or in the order that somebody wants, when all is known."""
 
-    def __init__(self, path: Path, wanted: Wanted | None, show_ids: bool, *, runtime: Runtime):
+    def __init__(self, path: Path, wanted: RequestedOrder | None, show_ids: bool, *, runtime: Runtime):
         self._path, self._wanted, self._show_ids, self._runtime = path, wanted, show_ids, runtime
         self._ids: list[Id] = []
         self._sources: list[str] = []

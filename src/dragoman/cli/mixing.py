@@ -13,7 +13,7 @@ from dragoman.cli.shell.flags import Flags, Force, Prepared, Threads, command, r
 from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import UsageError
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
 from dragoman.model.bundle import Model
 from dragoman.training.adapt import tuning_bitext
 from dragoman.training.align import ALIGNERS
@@ -80,7 +80,7 @@ def register_mix(group: typer.Typer) -> None:
             mixing,
             tuning=tuning,
             base=None if base is None else Model.load(base),
-            aligner=options_from(ALIGNERS.get(aligner), aligner_option or []),
+            aligner=parse_options(ALIGNERS.get(aligner), aligner_option or []),
             runtime=runtime,
         )
         with runtime.stage(f"writing {out}"):

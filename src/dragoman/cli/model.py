@@ -16,7 +16,7 @@ from dragoman.cli.shell.flags import Force, Threads, command, command_group, ref
 from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import UsageError
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
 from dragoman.core.ragged import Ragged
 from dragoman.core.registry import Registry
 from dragoman.core.vocab import UNK
@@ -189,7 +189,7 @@ def register(app: typer.Typer) -> None:
 
 def _feature(features: Registry[Chosen], text: str) -> Feature:
     name, colon, options = text.partition(":")
-    return options_from(features.get(name), options.split(",") if colon else [])
+    return parse_options(features.get(name), options.split(",") if colon else [])
 
 
 def _tagged(tagged: Path | None, text: Path | None, tags: Path | None) -> TaggedText | None:

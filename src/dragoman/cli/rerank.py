@@ -33,12 +33,12 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output
 from dragoman.core.nbest import NBest
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.evaluation.statistics.significance import bootstrap_scores, confidence_interval
 from dragoman.formats.nbest.format import NBestFormat
-from dragoman.formats.nbest.order import IdsInTurn, read_texts
+from dragoman.formats.nbest.order import IdOrderCheck, read_texts
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import read_references, reference_files
 from dragoman.tuning import TUNERS
@@ -113,7 +113,7 @@ def register(app: typer.Typer) -> None:
         lists has sacreBLEU's tokeniser, as `dragoman score` has; `--metric bleu:tokenise=none` takes them as they are.
         """
         runtime = runtime_of(threads)
-        tuner = options_from(TUNERS.get(method), method_option or [])
+        tuner = parse_options(TUNERS.get(method), method_option or [])
         if not isinstance(tuner, Tuner):
             raise UsageError(f"{method} samples derivations of a model; lists need one of {', '.join(_methods())}")
         parse_metric(metric)  # refuses what it cannot read before anything else is read
@@ -125,7 +125,7 @@ def register(app: typer.Typer) -> None:
         count = len(references[0]) if by_id is None and wanted is None else None
         lists = asked.read(failed=failed, sentences=count, runtime=runtime).lists
         if wanted is not None:
-            lists = wanted.arranged(lists, candidates, runtime=runtime)
+            lists = wanted.arrange(lists, candidates, runtime=runtime)
         elif by_id is None:
             _warn_of_order(lists, candidates, runtime)
         if by_id is not None:
@@ -190,7 +190,7 @@ def register(app: typer.Typer) -> None:
             )
         sorted_lists = reranked(lists, chosen)
         if wanted is not None:
-            sorted_lists = wanted.arranged(sorted_lists, candidates, runtime=runtime)
+            sorted_lists = wanted.arrange(sorted_lists, candidates, runtime=runtime)
         elif not ids:
             _warn_of_order(lists, candidates, runtime)
         firsts, names = first_hypotheses(sorted_lists), sorted_lists.sentence_ids
@@ -206,7 +206,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _warn_of_order(lists: NBest, path: Path, runtime: Runtime) -> None:
-    seen = IdsInTurn()
+    seen = IdOrderCheck()
     seen.add(lists)
     seen.warn(path, runtime=runtime)
 

@@ -13,7 +13,7 @@ from dragoman.cli.shell.flags import command
 from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, read_lines
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
 from dragoman.model.bundle import Model
 from dragoman.training.tag import TAGGERS
 
@@ -48,7 +48,7 @@ def register(app: typer.Typer) -> None:
         The result is what `dragoman model add-features --tagged` takes. textblob is for English and comes with the
         extra `tag`; spacy takes any pipeline that you have installed; most-frequent learns from a tagged text.
         """
-        chosen = options_from(TAGGERS.get(tagger), tagger_option or [])
+        chosen = parse_options(TAGGERS.get(tagger), tagger_option or [])
         lines: Iterable[str] = read_lines(text)
         if for_model is not None:
             prepared = replace(Model.load(for_model).preparation(), lowercase=False)

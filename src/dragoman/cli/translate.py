@@ -30,7 +30,7 @@ from dragoman.cli.shell.side_outputs import Wanted
 from dragoman.cli.shell.terminal import Cluster, ClusterWait, SendModel, opened_runtime, runtime_of
 from dragoman.core.errors import UsageError
 from dragoman.core.files import read_lines
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
 from dragoman.core.runtime import Runtime
 from dragoman.decision import RULES
 from dragoman.decision.settings import Decision
@@ -150,7 +150,7 @@ def register(app: typer.Typer) -> None:
         if rule is not None:
             outputs = _deciding(rule, sampling_option, seed)
         elif anneal:
-            outputs = replace(outputs, annealing=options_from(Annealing, annealing_option or []), seed=seed)
+            outputs = replace(outputs, annealing=parse_options(Annealing, annealing_option or []), seed=seed)
         form = _restoring(translator.model, prepared=prepared, detokenise=detokenise, words=words)
         targets = None if force is None else read_lines(force)
         with (
@@ -193,7 +193,7 @@ def _deciding(rule: Decision, sampling: Sequence[str] | None, seed: int) -> Outp
     """Ask for the strings that a decision rule chooses."""
     if rule.evidence != "samples":
         return Outputs(decision=rule)
-    draw = Draw(options_from(Sampling, sampling or [], rule.sampling), seed, features=False)
+    draw = Draw(parse_options(Sampling, sampling or [], rule.sampling), seed, features=False)
     return Outputs(decision=rule, samples=draw)
 
 

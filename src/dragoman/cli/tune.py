@@ -15,7 +15,7 @@ from dragoman.cli.shell.commands import MACHINE, MAIN
 from dragoman.cli.shell.flags import Flags, ModelFolder, Prepared, Restart, Threads, Trees, command
 from dragoman.cli.shell.terminal import Cluster, ClusterWait, SendModel, opened_runtime
 from dragoman.core.errors import UsageError
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import reference_files
 from dragoman.model.bundle import Model
@@ -119,7 +119,7 @@ def register(app: typer.Typer) -> None:
             model=model,
             source=source,
             references=tuple(reference),
-            tuner=options_from(TUNERS.get(method), method_option or []),
+            tuner=parse_options(TUNERS.get(method), method_option or []),
             metric=metric,
             loop=loop,
             validation=validation,

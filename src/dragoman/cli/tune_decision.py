@@ -28,7 +28,7 @@ from dragoman.cli.shell.loading import load_translator, sample_drawer
 from dragoman.cli.shell.terminal import runtime_of
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
 from dragoman.core.runtime import Runtime
 from dragoman.decision import RULES
 from dragoman.decision.rule import Evidence
@@ -93,7 +93,7 @@ def register(app: typer.Typer) -> None:
         scorer = measure.scorer(text.references)
         points = search_grid(rules, parts, scorer, runtime=runtime)
         best = best_point(points, measure)
-        sampling = options_from(Sampling, sampling_option or []) if by_samples else None
+        sampling = parse_options(Sampling, sampling_option or []) if by_samples else None
         found = Decision(best.rule, chosen.evidence, chosen.nbest_size, sampling)
         tuning = {"metric": metric, "score": round(best.score, 4), "source": str(source), "grid": grid}
         with open_output(out) as stream:

@@ -63,7 +63,7 @@ class CompressionError(DataError):
     """Compressed data that is damaged or ends too early."""
 
 
-def decompressed(raw: io.BufferedReader, path: PathLike) -> io.BufferedIOBase:
+def decompress(raw: io.BufferedReader, path: PathLike) -> io.BufferedIOBase:
     """Return the stream itself if it is not compressed, else one that decompresses it and closes it in the end."""
     head = raw.peek(6)
     for magic, kind in _KINDS.items():
@@ -144,7 +144,7 @@ def open_input(path: PathLike) -> BinaryIO:
             raise DataError("standard input was read before", path=path, expected="to read it only once")
         else:
             raw = cast(io.BufferedReader, sys.stdin.buffer)
-        return cast(BinaryIO, decompressed(raw, path))
+        return cast(BinaryIO, decompress(raw, path))
     except (OSError, ValueError) as error:  # a ValueError if the name holds a NUL
         raise DataError(f"cannot be read ({getattr(error, 'strerror', None) or error})", path=path) from None
 

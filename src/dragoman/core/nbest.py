@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
-from dragoman.core.display import counted, frame, html_table
+from dragoman.core.display import frame, html_table, pluralise
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
@@ -71,8 +71,8 @@ class NBest:
 
     def __repr__(self) -> str:
         return (
-            f"NBest({counted(len(self), 'sentence')}, {counted(len(self.scores), 'hypothesis', 'hypotheses')},"
-            f" {counted(len(self.features.names), 'feature')})"
+            f"NBest({pluralise(len(self), 'sentence')}, {pluralise(len(self.scores), 'hypothesis', 'hypotheses')},"
+            f" {pluralise(len(self.features.names), 'feature')})"
         )
 
     def frame(self, *, features: bool = True) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.display import counted, frame, html_table
+from dragoman.core.display import frame, html_table, pluralise
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
@@ -79,8 +79,8 @@ class Samples:
 
     def __repr__(self) -> str:
         return (
-            f"Samples({counted(len(self), 'sentence')}, {counted(len(self.scores), 'derivation')},"
-            f" {counted(int(self.counts.sum()), 'sample')})"
+            f"Samples({pluralise(len(self), 'sentence')}, {pluralise(len(self.scores), 'derivation')},"
+            f" {pluralise(int(self.counts.sum()), 'sample')})"
         )
 
     def frame(self, *, features: bool = False) -> Any:

@@ -18,7 +18,7 @@ from dragoman.core.files import Chunk, PathLike, open_output, read_chunks
 from dragoman.core.phrases import NGrams, NGramTable
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import UNK, Vocab
-from dragoman.formats.faults import check_fault, shown
+from dragoman.formats.faults import check_fault, quote
 
 _ROWS_A_BLOCK = 1 << 16
 _COUNT = re.compile(rb"ngram\s+(\d{1,9})\s*=\s*(\d{1,18})")
@@ -105,7 +105,7 @@ class _Reader:
         for number, line in enumerate(part.data.split(b"\n"), part.first_line):
             if line.strip():
                 expected = "\\data\\" if self.section is None else "nothing more after \\end\\"
-                raise self._error(f"found {shown(line)}", number, expected)
+                raise self._error(f"found {quote(line)}", number, expected)
 
     def _header(self, part: Chunk) -> None:
         for number, line in enumerate(part.data.split(b"\n"), part.first_line):
@@ -113,19 +113,19 @@ class _Reader:
                 continue
             match = _COUNT.fullmatch(line.strip())
             if not match or int(match[1]) != len(self.counts) + 1:
-                raise self._error(f"found {shown(line)}", number, f"ngram {len(self.counts) + 1}=COUNT")
+                raise self._error(f"found {quote(line)}", number, f"ngram {len(self.counts) + 1}=COUNT")
             self.counts.append(int(match[2]))
 
     def _marker(self, marker: bytes, line: int) -> None:
         if self.section is None:
             if marker != b"\\data\\":
-                raise self._error(f"found {shown(marker)}", line, "\\data\\")
+                raise self._error(f"found {quote(marker)}", line, "\\data\\")
             self.section = 0
             return
         if self.section < 0:
-            raise self._error(f"found {shown(marker)}", line, "nothing more after \\end\\")
+            raise self._error(f"found {quote(marker)}", line, "nothing more after \\end\\")
         if self.section == 0 and not self.counts:
-            raise self._error(f"found {shown(marker)}", line, "ngram 1=COUNT")
+            raise self._error(f"found {quote(marker)}", line, "ngram 1=COUNT")
         self._end_section(line)
         last = self.section == len(self.counts)
         match = _SECTION.fullmatch(marker)
@@ -134,7 +134,7 @@ class _Reader:
         elif not last and match and int(match[1]) == self.section + 1:
             self.section += 1
         else:
-            raise self._error(f"found {shown(marker)}", line, "\\end\\" if last else f"\\{self.section + 1}-grams:")
+            raise self._error(f"found {quote(marker)}", line, "\\end\\" if last else f"\\{self.section + 1}-grams:")
 
     def _add(
         self,
@@ -164,7 +164,7 @@ class _Reader:
         if len(repeated):
             row = int(repeated[0])
             text = self.vocab.text(words[row])
-            raise self._error(f"the {order}-gram {shown(text)} is there a second time", int(numbers[row]), "each once")
+            raise self._error(f"the {order}-gram {quote(text)} is there a second time", int(numbers[row]), "each once")
         if order == len(self.counts):
             backoffs = np.zeros(len(words), np.float32)
         self.tables.append(NGramTable(words, logprobs, backoffs))

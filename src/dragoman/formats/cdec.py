@@ -13,7 +13,7 @@ from dragoman.core.files import PathLike, open_output, read_lines
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 from dragoman.formats.grammar_lines import read_numbered_grammar, union_of_rules, write_numbered_grammar
 
 _SEGMENT = re.compile(r"\s*<seg\b([^>]*)>(.*?)</seg>\s*(?:\|\|\|(.*))?", re.DOTALL)
@@ -72,7 +72,7 @@ def _segment(path: PathLike, number: int, line: str) -> Segment:
     match = _SEGMENT.fullmatch(line.strip())
     expected = '<seg grammar="FILE" id="NUMBER"> text </seg>'
     if match is None or _ATTRIBUTE.sub("", match[1]).strip():
-        raise DataError(f"found {shown(line)}", path=path, line=number, expected=expected)
+        raise DataError(f"found {quote(line)}", path=path, line=number, expected=expected)
     attributes = {name: quoted or bare for name, quoted, bare in _ATTRIBUTE.findall(match[1])}
     if not attributes.get("grammar"):
         raise DataError("the segment names no grammar", path=path, line=number, expected=expected)
@@ -92,7 +92,7 @@ def _grammar_file(path: PathLike, number: int, stated: str) -> Path:
         except (OSError, ValueError):  # a name that no file can have
             break
     raise DataError(
-        f"names the grammar {shown(stated)}, which does not exist", path=path, line=number, expected="a file"
+        f"names the grammar {quote(stated)}, which does not exist", path=path, line=number, expected="a file"
     )
 
 
@@ -126,9 +126,9 @@ def read_cdec_weights(path: PathLike) -> dict[str, float]:
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
-            raise DataError(f"found {shown(line)}", path=path, line=number, expected="NAME and a finite number")
+            raise DataError(f"found {quote(line)}", path=path, line=number, expected="NAME and a finite number")
         if words[0] in weights:
-            raise DataError(f"found {shown(words[0])} again", path=path, line=number, expected="each name once")
+            raise DataError(f"found {quote(words[0])} again", path=path, line=number, expected="each name once")
         weights[words[0]] = value
     return weights
 

@@ -18,10 +18,10 @@ def check_fault(fault: tuple[int, int, int, int], data: bytes, faults: Faults, p
     kind, line, begin, end = fault
     if kind:
         found, expected = faults[kind]
-        raise DataError(found.format(shown(data[begin:end])), path=path, line=first_line + line, expected=expected)
+        raise DataError(found.format(quote(data[begin:end])), path=path, line=first_line + line, expected=expected)
 
 
-def shown(text: bytes | str) -> str:
+def quote(text: bytes | str) -> str:
     """Quote a piece of a file for a message: shortened, and without what would upset a terminal."""
     text = text.decode(errors="replace") if isinstance(text, bytes) else text
     text = text.strip()

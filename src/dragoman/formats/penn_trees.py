@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dragoman.core.display import shortened
+from dragoman.core.display import shorten
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, read_lines
 from dragoman.text.parsed import ParsedLine, SourceTree, first_difference, same_boundaries
@@ -99,7 +99,7 @@ def _fault(line: str) -> DataError:
         if token == "(":
             opened.append(column)
         elif not opened:
-            what = "')' closes what was not opened" if token == ")" else f"'{shortened(token)}' is in no bracket"
+            what = "')' closes what was not opened" if token == ")" else f"'{shorten(token)}' is in no bracket"
             return DataError(f"at column {column} {what}", expected="balanced brackets")
         elif token == ")":
             opened.pop()
@@ -168,4 +168,4 @@ def with_trees(lines: Iterable[str], trees: TreeFile) -> Iterator[ParsedLine]:
 def _around(words: Sequence[str], place: int) -> str:
     """Some words for a message: those around the first that is another."""
     begin, end = max(0, place - _BESIDE), place + _BESIDE + 1
-    return shortened(f"{'... ' * (begin > 0)}{' '.join(words[begin:end])}{' ...' * (end < len(words))}")
+    return shorten(f"{'... ' * (begin > 0)}{' '.join(words[begin:end])}{' ...' * (end < len(words))}")

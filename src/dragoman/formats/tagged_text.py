@@ -13,7 +13,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import SPECIAL, Vocab
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ def read_factored(path: PathLike) -> TaggedText:
     if len(wrong):
         line = int(np.searchsorted(tokens.sentences.offsets, wrong[0], side="right"))
         token = tokens.vocab[int(tokens.sentences.values[wrong[0]])]
-        raise DataError(f"found {shown(token)}", path=path, line=line, expected="a word, a bar and a tag: house|NN")
+        raise DataError(f"found {quote(token)}", path=path, line=line, expected="a word, a bar and a tag: house|NN")
     words = _recoded(tokens, *_interned([word for word, _, _ in pieces]))
     return TaggedText(words, _recoded(tokens, *_interned([tag for _, _, tag in pieces])))
 

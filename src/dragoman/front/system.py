@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, overload
 
 from dragoman.core.checkpoint import Checkpoint
-from dragoman.core.display import counted, html_table
+from dragoman.core.display import html_table, pluralise
 from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
-from dragoman.core.options import routed
+from dragoman.core.options import split_options
 from dragoman.core.progress import Progress, available_cores, choose_progress
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
@@ -90,7 +90,7 @@ class System:
         kind = "hierarchical" if self.model.kind == "chart" else "phrase-based"
         pair = "-".join(filter(None, (settings.source_language, settings.target_language)))
         parts = repr(self.model).removeprefix("Model(").removesuffix(")")
-        weights = counted(len(self.model.weight_names), "weight")
+        weights = pluralise(len(self.model.weight_names), "weight")
         return f"System({self.folder or 'not saved'}: {' '.join(filter(None, (kind, pair)))}; {parts}; {weights})"
 
     def _repr_html_(self) -> str:
@@ -121,7 +121,7 @@ class System:
 
     def with_limits(self, **options: Any) -> System:
         """Return the same system with other limits, such as `pop_limit=1000` or `reordering_limit=12`."""
-        limits, space = routed(options, SearchLimits, SpaceLimits)
+        limits, space = split_options(options, SearchLimits, SpaceLimits)
         return self._changed(limits=replace(self.limits, **limits), space=replace(self.space, **space))
 
     def _shared(self, weights: Weights, threads: int) -> System:
@@ -318,7 +318,7 @@ class System:
         """
         if self.folder is None:
             raise UsageError("only a saved model can be tuned; call save first")
-        loop, decoding, validation = routed(settings, Loop, Decoding, Validation)
+        loop, decoding, validation = split_options(settings, Loop, Decoding, Validation)
         start = self.weights if dict(self.weights) != dict(self.model.weights) else None
         job = Job(
             model=self.folder,
@@ -394,7 +394,7 @@ def train(
     """
     if (with_phrases or on_demand or rules) and not hierarchical:
         raise UsageError("rules, and phrases beside them, are for hierarchical models; expected hierarchical=True")
-    text, cleaning, table = routed(options, Preparation, Cleaning, PhraseModel)
+    text, cleaning, table = split_options(options, Preparation, Cleaning, PhraseModel)
     chosen = ALIGNERS.get(aligner).from_dict(aligner_options or {})
     limit = free_memory() // 2 if memory is None else memory_size(memory)
     with (

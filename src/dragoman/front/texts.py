@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from dragoman.core.display import shortened
+from dragoman.core.display import shorten
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.progress import Progress, available_cores, choose_progress
@@ -36,7 +36,7 @@ Sentences = str | PathLike[str] | Iterable[str]
 def given_file(text: object) -> Path | None:
     """Return the file that a text is given as: a path, or the name of one that is there; other strings are refused."""
     if isinstance(text, str) and ("\n" in text or not _exists(text)):
-        raise UsageError(f"found the string '{shortened(text)}', which is no file; expected a Path, or a list of lines")
+        raise UsageError(f"found the string '{shorten(text)}', which is no file; expected a Path, or a list of lines")
     return Path(text) if isinstance(text, str | PathLike) else None
 
 
@@ -56,7 +56,7 @@ def sentences_of(text: Sentences) -> list[str]:
 def words_of(words: Iterable[str]) -> list[str]:
     """Return words that are given one by one; a string would be its letters."""
     if isinstance(words, str | PathLike):
-        raise UsageError(f"found '{shortened(str(words))}'; expected a list of words")
+        raise UsageError(f"found '{shorten(str(words))}'; expected a list of words")
     return _checked(words)
 
 
@@ -115,7 +115,7 @@ def _checked(lines: Any) -> list[str]:
         raise UsageError(f"found {_kind(wrong)} among the lines; expected strings")
     broken = next((line for line in found if "\n" in line), None)
     if broken is not None:
-        raise UsageError(f"the line '{shortened(broken)}' has a line end in it; expected one sentence in each string")
+        raise UsageError(f"the line '{shorten(broken)}' has a line end in it; expected one sentence in each string")
     return found
 
 

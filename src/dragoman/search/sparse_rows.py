@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.display import shortened
+from dragoman.core.display import shorten
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
@@ -41,7 +41,7 @@ def span_rows(model: Model, source: Corpus, spans: SpansInUse) -> list[FeatureRo
     if spans.trees:
         for i, (tree, words) in enumerate(zip(spans.trees, source.sentences.lengths.tolist(), strict=True)):
             if tree.words != words:
-                found = f"the tree of '{shortened(source.line(i))}' is over {tree.words} words"
+                found = f"the tree of '{shorten(source.line(i))}' is over {tree.words} words"
                 raise DataError(found, expected=f"{words}, as the sentence has")
     return [_checked(feature, feature(spans), len(spans.begin)) for feature in model.features_of(SpanFeature)]
 

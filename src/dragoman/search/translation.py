@@ -12,7 +12,7 @@ from typing import Generic, Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.display import html_table, shortened
+from dragoman.core.display import html_table, shorten
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
@@ -154,7 +154,7 @@ class Translation:
 
     def __repr__(self) -> str:
         parts = f"{len(self.phrases)} phrases" if self.tree is None else f"{sum(1 for _ in self.tree.rules())} rules"
-        return f"Translation({shortened(self.text)!r}, score {self.score:.4f}, {parts})"
+        return f"Translation({shorten(self.text)!r}, score {self.score:.4f}, {parts})"
 
     def __str__(self) -> str:
         return self.text
@@ -376,6 +376,6 @@ def refuse_too_large(found: Outcomes, lines: Sequence[str], max_size: int, what:
     for i in np.flatnonzero(found.outcomes == _TOO_LARGE).tolist():
         line = lines[i]
         raise DataError(
-            f"the search of '{shortened(line)}' ({len(line.split())} words) needs more than {max_size:,} {what}",
+            f"the search of '{shorten(line)}' ({len(line.split())} words) needs more than {max_size:,} {what}",
             expected="a shorter sentence, tighter limits, or a larger max-size",
         )

@@ -20,7 +20,7 @@ from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES
 from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.spill import KeyLists, OffsetsWriter, RaggedWriter, SlotTable, SpilledArrays, merge_steps
-from dragoman.core.store import Arrays, ArrayWriter, load_array, load_arrays, rows_of, save_arrays
+from dragoman.core.store import Arrays, ArrayWriter, load_array, load_arrays, read_rows, save_arrays
 from dragoman.core.workspace import Workspace
 from dragoman.model.grammar import NONTERMINAL, ROOT, Grammar
 from dragoman.model.phrase_table import PhraseTable, log_scores
@@ -147,8 +147,8 @@ def _source_index(folder: Path, workspace: Workspace) -> NDArray[np.int32]:
     table = SlotTable(workspace, "source-slots", slots, number="id", rows=number, bytes_per_row=4)
     step = max(workspace.room() // _SOURCE, 1)
     for first in range(0, number, step):
-        bounds = rows_of(offsets, first, first + step + 1)
-        homes = kernels.sequence_homes(rows_of(words, bounds[0], bounds[-1]), bounds - bounds[0], slots)
+        bounds = read_rows(offsets, first, first + step + 1)
+        homes = kernels.sequence_homes(read_rows(words, bounds[0], bounds[-1]), bounds - bounds[0], slots)
         table.add(homes, {"id": np.arange(first, first + len(homes), dtype=np.int32)})
     return table.fill(["id"], np.int32, free=-1)
 

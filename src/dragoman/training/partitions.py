@@ -24,7 +24,7 @@ from dragoman.core.progress import LocalProgressCallback, ProgressCallback, with
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime, Work
 from dragoman.core.spill import BUCKETS, BucketFunction, SpillBuffer, SpilledArrays
-from dragoman.core.store import Arrays, let_go
+from dragoman.core.store import Arrays, release_pages
 from dragoman.core.workspace import Workspace
 from dragoman.model.grammar import Grammar
 
@@ -264,7 +264,7 @@ def score_parts(work: PartWork, buffer: SpillBuffer, *, runtime: Runtime = Runti
             done += number
             del arrays, requests
             progress_callback(done / buffer.rows)
-    let_go(*work.counting_only)
+    release_pages(*work.counting_only)
     parts, targets, left = list[SpilledArrays](), list[SpilledArrays](), 0
 
     def resolve(requests: Arrays) -> Arrays:

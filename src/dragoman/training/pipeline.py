@@ -162,7 +162,7 @@ def _aligned(bitext: Bitext, aligner: Aligner, options: PhraseModel, runtime: Ru
         if runtime.checkpoint is None:
             arrays = spill_arrays(runtime.workspace, "links", arrays)
         else:
-            arrays = runtime.checkpoint.made("links", key, lambda folder: save_arrays(folder, arrays))
+            arrays = runtime.checkpoint.save("links", key, lambda folder: save_arrays(folder, arrays))
         return ragged_array(arrays, "links", "offsets", np.uint32, "links")
 
 
@@ -177,7 +177,7 @@ def _phrase_table(bitext: Bitext, links: Links, options: PhraseModel, runtime: R
         if runtime.checkpoint is None or found.whole is not None:
             return merged_table(found, workspace, progress_callback)
         return mapped_table(
-            runtime.checkpoint.made(
+            runtime.checkpoint.save(
                 "table", key, lambda folder: write_table(found, workspace, folder, progress_callback)
             )
         )
@@ -215,12 +215,12 @@ def _grammar(
         def write(folder: Path) -> None:
             write_grammar(found.parts, workspace, folder, hole_counts, progress_callback)
 
-        return mapped_grammar(runtime.checkpoint.made(stage, key, write))
+        return mapped_grammar(runtime.checkpoint.save(stage, key, write))
 
 
 def _made_before(stage: str, key: str, what: str, runtime: Runtime) -> Arrays | None:
     """What a training that was killed has made."""
-    made = None if runtime.checkpoint is None else runtime.checkpoint.found(stage, key, runtime.progress)
+    made = None if runtime.checkpoint is None else runtime.checkpoint.load(stage, key, runtime.progress)
     if made is not None:
         runtime.note(f"going on with the {what} of a training that was killed")
     return made

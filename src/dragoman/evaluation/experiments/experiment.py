@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dragoman.core.checksums import digest_of
+from dragoman.core.checksums import digest_file
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
 from dragoman.core.own_files import EXPERIMENT, LOCK, is_leftover, lock_folder
@@ -125,7 +125,7 @@ class Experiment:
         if plan.systems is not None:
             plan.systems.train(plan.job, runtime=runtime.here())
         jobs = plan.jobs()
-        workers.require([Needed.of(plan.job.model, model_digest), Needed.of(self.out / _PLAN, digest_of)])
+        workers.require([Needed.of(plan.job.model, model_digest), Needed.of(self.out / _PLAN, digest_file)])
         share = Runtime(threads=workers.threads_of(len(jobs)))
         cells = {
             f"{method.name}, seed {seed}": Cell(

@@ -17,7 +17,7 @@ from pathlib import Path
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, open_output, read_lines
 from dragoman.core.runtime import Runtime
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 from dragoman.formats.moses import ini_v1
 from dragoman.formats.moses.ini_v1 import IniLine, Sections, number, whole_number, words
 
@@ -155,11 +155,11 @@ def _read_sections(path: PathLike) -> Sections:
         if text.startswith("["):
             name, bracket, rest = text[1:].partition("]")
             if not (bracket and name) or rest.strip():
-                raise DataError(f"found {shown(text)}", path=path, line=line_number, expected="[section]")
+                raise DataError(f"found {quote(text)}", path=path, line=line_number, expected="[section]")
             current = sections.setdefault(name, [])
         elif text and current is None:
             raise DataError(
-                f"found {shown(text)} before any section", path=path, line=line_number, expected="[section]"
+                f"found {quote(text)} before any section", path=path, line=line_number, expected="[section]"
             )
         elif text and current is not None:
             current.append(IniLine(line_number, text))
@@ -172,7 +172,7 @@ def _read_weights(path: PathLike, lines: Iterable[IniLine]) -> dict[str, tuple[i
         name, equals, values = line.text.partition("=")
         name = name.strip()
         if not equals or not re.fullmatch(r"\S+", name):
-            raise DataError(f"found {shown(line.text)}", path=path, line=line.number, expected="NAME= WEIGHT …")
+            raise DataError(f"found {quote(line.text)}", path=path, line=line.number, expected="NAME= WEIGHT …")
         if name in weights:
             raise DataError(
                 f"found weights for {name} again",
@@ -205,7 +205,7 @@ def _read_feature(path: PathLike, line: IniLine) -> MosesFeature:
         key, equals, value = word.partition("=")
         if not (key and equals) or key in arguments:
             raise DataError(
-                f"found {shown(word)} among the arguments of {kind}",
+                f"found {quote(word)} among the arguments of {kind}",
                 path=path,
                 line=line.number,
                 expected="KEY=VALUE, each once",

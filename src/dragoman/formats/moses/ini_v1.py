@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _SPACE = re.compile(r"[ \t\r\f\v]+")
@@ -41,14 +41,14 @@ def number(path: PathLike, line: IniLine, text: str) -> float:
     """Read a weight."""
     value = float(text) if _NUMBER.fullmatch(text) else math.nan
     if not math.isfinite(value):
-        raise DataError(f"found {shown(text)}", path=path, line=line.number, expected="a finite number")
+        raise DataError(f"found {quote(text)}", path=path, line=line.number, expected="a finite number")
     return value
 
 
 def whole_number(path: PathLike, line: IniLine, text: str) -> int:
     """Read a count or a limit."""
     if not _WHOLE.fullmatch(text):
-        raise DataError(f"found {shown(text)}", path=path, line=line.number, expected="a whole number")
+        raise DataError(f"found {quote(text)}", path=path, line=line.number, expected="a whole number")
     return int(text)
 
 
@@ -170,12 +170,12 @@ class _Weights:
 def _fields(path: PathLike, line: IniLine, names: str) -> list[str]:
     fields = words(line.text)
     if len(fields) != len(names.split()):
-        raise DataError(f"found {shown(line.text)}", path=path, line=line.number, expected=names)
+        raise DataError(f"found {quote(line.text)}", path=path, line=line.number, expected=names)
     return fields
 
 
 def _choose(path: PathLike, line: IniLine, kinds: dict[str, str], kind_id: str) -> str:
     if kind_id not in kinds:
         known = ", ".join(f"{key} ({kind})" for key, kind in kinds.items())
-        raise DataError(f"found the model type {shown(kind_id)}", path=path, line=line.number, expected=known)
+        raise DataError(f"found the model type {quote(kind_id)}", path=path, line=line.number, expected=known)
     return kinds[kind_id]

@@ -19,7 +19,7 @@ from dragoman.core.phrases import PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 from dragoman.formats.grammar_lines import spelled
 from dragoman.formats.moses.phrase_table import pairs_of_table
 from dragoman.formats.moses.table_lines import read_table_lines, write_table_lines
@@ -84,7 +84,7 @@ def read_glue_grammar(path: PathLike) -> float:
         known = {(source, target): points for source, target, points in (_BEGIN, _END, _JOIN)}
         if len(fields) < 3 or known.get((rule[0], rule[-1])) != links or (rule[0], rule[-1]) in scores:
             raise DataError(
-                f"found {shown(line)}", path=path, line=number, expected="the three glue rules S → <s>, S </s>, S X"
+                f"found {quote(line)}", path=path, line=number, expected="the three glue rules S → <s>, S </s>, S X"
             )
         scores[rule[0], rule[-1]] = _score(path, number, fields[2])
     for source, target, _ in (_BEGIN, _END, _JOIN):
@@ -102,7 +102,7 @@ def _score(path: PathLike, number: int, text: str) -> float:
     except ValueError:
         score = math.nan
     if not 0 < score < math.inf:
-        raise DataError(f"found the scores {shown(text)}", path=path, line=number, expected="one positive number")
+        raise DataError(f"found the scores {quote(text)}", path=path, line=number, expected="one positive number")
     return score
 
 

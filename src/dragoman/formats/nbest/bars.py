@@ -19,7 +19,7 @@ _ESCAPE = re.compile(r"&((?:amp;)*)#124;")
 _MARK = re.compile(r"\|[0-9]+-[0-9]+\|")
 
 
-def unescaped(vocab: Vocab, words: Ragged[np.int32]) -> tuple[Vocab, Ragged[np.int32], bool]:
+def unescape_bars(vocab: Vocab, words: Ragged[np.int32]) -> tuple[Vocab, Ragged[np.int32], bool]:
     """Read words as they were escaped, and say whether there are bars that were not."""
     if b"|" not in vocab.blob.tobytes() and b"#124;" not in vocab.blob.tobytes():
         return vocab, words, False
@@ -27,7 +27,7 @@ def unescaped(vocab: Vocab, words: Ragged[np.int32]) -> tuple[Vocab, Ragged[np.i
     return *_changed(vocab, words, lambda word: _ESCAPE.sub(_less, word)), bare
 
 
-def escaped(vocab: Vocab, words: Ragged[np.int32], *, bare: bool) -> tuple[Vocab, Ragged[np.int32]]:
+def escape_bars(vocab: Vocab, words: Ragged[np.int32], *, bare: bool) -> tuple[Vocab, Ragged[np.int32]]:
     """Escape words for writing; with `bare`, bars that do no harm stay as they are."""
     if b"|" not in vocab.blob.tobytes() and b"#124;" not in vocab.blob.tobytes():
         return vocab, words

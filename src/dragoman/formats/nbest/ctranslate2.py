@@ -16,10 +16,10 @@ from typing import Any, Literal
 
 from dragoman.core.errors import DataError
 from dragoman.core.options import option
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
 from dragoman.formats.nbest.json_rows import Rows
-from dragoman.formats.nbest.json_values import beside, first_object, kept
+from dragoman.formats.nbest.json_values import first_object, parallel_list, unknown_keys
 
 _PARALLEL = ("attention", "logits")
 _KEYS = ("id", "hypotheses", "scores", *_PARALLEL)
@@ -46,15 +46,15 @@ class CTranslate2NBest(JsonNBest):
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
         hypotheses = self._list(fields, "hypotheses", text)
-        rows.sentence(fields.get("id"), more=kept(fields, _KEYS))
-        scores = beside(fields, "scores", len(hypotheses))
-        parallel = {key: beside(fields, key, len(hypotheses)) for key in _PARALLEL if fields.get(key)}
+        rows.sentence(fields.get("id"), more=unknown_keys(fields, _KEYS))
+        scores = parallel_list(fields, "scores", len(hypotheses))
+        parallel = {key: parallel_list(fields, key, len(hypotheses)) for key in _PARALLEL if fields.get(key)}
         for i, tokens in enumerate(hypotheses):
             if tokens is None:
                 rows.without_text()
                 continue
             if not (isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)):
-                raise DataError(f"a hypothesis is {shown(json.dumps(tokens))}", expected="a list of tokens")
+                raise DataError(f"a hypothesis is {quote(json.dumps(tokens))}", expected="a list of tokens")
             more = {key: values[i] for key, values in parallel.items()}
             rows.hypothesis(self._joined(tokens), score=scores[i], more=more, keep_text=False)
 

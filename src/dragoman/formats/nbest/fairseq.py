@@ -31,10 +31,10 @@ from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
-from dragoman.formats.faults import shown
-from dragoman.formats.nbest.format import NBestFormat, with_other_look
-from dragoman.formats.nbest.lines import group_by_number, sentence_numbers, warn_of_empty
-from dragoman.formats.nbest.tabbed import finite
+from dragoman.formats.faults import quote
+from dragoman.formats.nbest.format import NBestFormat, suggest_format
+from dragoman.formats.nbest.lines import group_by_number, sentence_numbers, warn_of_empty_hypotheses
+from dragoman.formats.nbest.tabbed import parse_number
 
 _LINE = re.compile(r"([STHDP])-([0-9]{1,18})\t(.*)", re.DOTALL)
 _SKIPPED = re.compile(
@@ -85,8 +85,8 @@ class FairseqNBest(NBestFormat):
                 if match is not None:
                     self._take(match[1], found.setdefault(int(match[2]), _Sentence(line=line)), match[3], path, line)
                 elif text.strip() and not _SKIPPED.fullmatch(text):
-                    error = DataError(f"found {shown(text)}", path=path, line=line, expected=_EXAMPLE)
-                    raise with_other_look(error, path, self.name)
+                    error = DataError(f"found {quote(text)}", path=path, line=line, expected=_EXAMPLE)
+                    raise suggest_format(error, path, self.name)
             return self._lists(dict(sorted(found.items())), path, sentences, vocab or Vocab.of(), runtime)
 
     def _take(self, kind: str, sentence: _Sentence, text: str, path: PathLike, line: int) -> None:
@@ -94,9 +94,9 @@ class FairseqNBest(NBestFormat):
             score, tab, words = text.partition("\t")
             if not tab or not score.strip():
                 raise DataError(
-                    f"found {shown(text)}", path=path, line=line, expected=f"'{kind}-id<TAB>score<TAB>text'"
+                    f"found {quote(text)}", path=path, line=line, expected=f"'{kind}-id<TAB>score<TAB>text'"
                 )
-            sentence.hypotheses[kind].append((finite(score, path, line), words))
+            sentence.hypotheses[kind].append((parse_number(score, path, line), words))
         elif kind == "P":
             place = sentence.size - 1
             if place < 0 or place in sentence.positions:
@@ -107,7 +107,7 @@ class FairseqNBest(NBestFormat):
                     expected="the lines of a hypothesis together, as fairseq prints them",
                 )
             for number in text.split():
-                finite(number, path, line, "score of a position")
+                parse_number(number, path, line, "score of a position")
             sentence.positions[place] = " ".join(text.split())
         elif (sentence.source if kind == "S" else sentence.reference) is not None:
             raise DataError(f"found a second {kind} line of one sentence", path=path, line=line, expected="one")
@@ -135,7 +135,7 @@ class FairseqNBest(NBestFormat):
             f"{one.hypotheses['H'][i][1] if both else ''}\t{one.positions.get(i, '')}".encode() for one, i in rows
         ]
         vocab, words, offsets = vocab.extend("".join(f"{text}\n" for _, text in scored).encode())
-        warn_of_empty(Ragged(words, offsets), path, runtime=runtime)
+        warn_of_empty_hypotheses(Ragged(words, offsets), path, runtime=runtime)
         if empty := sum(not one.size for one in found.values()):
             runtime.warn(f"{path}: {empty} sentences have no hypotheses")
         sources = [one.source for one in found.values() if one.source is not None]
@@ -193,7 +193,7 @@ class FairseqNBest(NBestFormat):
         runtime: Runtime = Runtime(),
     ) -> Iterator[bytes]:
         """Yield the lines of one sentence after the other."""
-        nbest = self.fitting(nbest, path, runtime=runtime)
+        nbest = self.drop_unsupported(nbest, path, runtime=runtime)
         if not np.isfinite(nbest.scores).all():
             found = "a hypothesis to write has no score, or one that is not finite"
             raise DataError(found, path=path, expected="a finite number for each")

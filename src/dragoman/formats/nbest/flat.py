@@ -33,8 +33,8 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import check_fault
 from dragoman.formats.nbest.chunks import chunks_by_size
-from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat, counted_on, sniff
-from dragoman.formats.nbest.lines import Wordless, group_by_number, warn_of_empty
+from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat, continued_ids, sniff
+from dragoman.formats.nbest.lines import EmptyHypotheses, group_by_number, warn_of_empty_hypotheses
 
 # In step with NBestFault in kernels/text/nbest_read.cpp, as far as its tables of numbers go.
 _FAULTS = {
@@ -84,7 +84,7 @@ class FlatNBest(NBestFormat):
                 raise DataError(
                     f"has the hypotheses of {len(bounds) - 1} sentences", path=path, expected=f"{sentences}"
                 )
-            warn_of_empty(lines, path, runtime=runtime)
+            warn_of_empty_hypotheses(lines, path, runtime=runtime)
             scores, logprobs, features = _read_scores(self.scores, len(lines), path)
             return NBest(
                 vocab=text.vocab,
@@ -108,7 +108,7 @@ class FlatNBest(NBestFormat):
             yield self.read(path, runtime=runtime)
             return
         self._refuse_other_formats(path)
-        wordless, count = Wordless(path), 0
+        wordless, count = EmptyHypotheses(path), 0
         for chunk in chunks_by_size(path, self.size, progress_callback):
             vocab, words, offsets = Vocab.of().extend(chunk.data)
             lines = Ragged(words, offsets)
@@ -122,7 +122,7 @@ class FlatNBest(NBestFormat):
                 scores=scores,
                 logprobs=logprobs,
                 features=features,
-                ids=counted_on(count, len(bounds) - 1),
+                ids=continued_ids(count, len(bounds) - 1),
                 extras=Extras(self.name, {}),
             )
             count += len(bounds) - 1

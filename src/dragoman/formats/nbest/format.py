@@ -84,7 +84,7 @@ class NBestFormat(Options, ABC):
     def looks_like(cls, lines: Sequence[str]) -> bool:
         """Say whether the first lines of a file, without empty ones, may be in this format."""
 
-    def fitting(self, nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) -> NBest:
+    def drop_unsupported(self, nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) -> NBest:
         """Leave out what the format has no place for, saying so; a missing score is the log-probability."""
         scores, logprobs = nbest.scores, nbest.logprobs
         if logprobs is not None and "logprobs" not in self.places:
@@ -142,12 +142,12 @@ def read_nbest(
     return kind().read(path, sentences=sentences, vocab=vocab, runtime=runtime)
 
 
-def counted_on(first: int, count: int) -> tuple[int, ...] | None:
+def continued_ids(first: int, count: int) -> tuple[int, ...] | None:
     """The numbers of so many sentences without ids, of which others have come before; none for those from 0."""
     return tuple(range(first, first + count)) if first else None
 
 
-def with_other_look(error: DataError, path: PathLike, name: str) -> DataError:
+def suggest_format(error: DataError, path: PathLike, name: str) -> DataError:
     """Add to an error on the first line what the file looks like, if that is something else than format `name`."""
     try:
         guess = sniff(path).name if error.line == 1 else name

@@ -20,10 +20,10 @@ from typing import Any
 
 from dragoman.core.errors import DataError
 from dragoman.core.options import option
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
 from dragoman.formats.nbest.json_rows import Rows
-from dragoman.formats.nbest.json_values import Found, beside, first_object, kept, texts_or_null
+from dragoman.formats.nbest.json_values import JsonValue, first_object, parallel_list, text_list, unknown_keys
 
 _TEXT_KEYS = ("translation_text", "generated_text", "summary_text")
 _SCORE_KEYS = ("score", "sequences_scores")
@@ -47,7 +47,7 @@ class HuggingFaceNBest(JsonNBest):
         """Say whether the first object has a text under a key of the pipelines."""
         return any(isinstance(first_object(lines)[1].get(key, 0), str | list | None) for key in _TEXT_KEYS)
 
-    def _take_all(self, found: Iterable[Found], rows: Rows) -> Iterator[Found]:
+    def _take_all(self, found: Iterable[JsonValue], rows: Rows) -> Iterator[JsonValue]:
         singles, last = 0, None
         for one in found:
             value = one.value
@@ -65,7 +65,7 @@ class HuggingFaceNBest(JsonNBest):
         if self.size is not None and last is None and singles % self.size:
             raise DataError(f"there are {singles} hypotheses", expected=f"{self.size} for each sentence")
 
-    def _take_single(self, one: Found, singles: int, last: Any, rows: Rows) -> Any:
+    def _take_single(self, one: JsonValue, singles: int, last: Any, rows: Rows) -> Any:
         """Read a hypothesis by itself, before which there were others, the last with that id; returns its id."""
         name = one.value.get("id") if isinstance(one.value, dict) else None
         if name is not None and rows.ids and name == last:
@@ -82,11 +82,11 @@ class HuggingFaceNBest(JsonNBest):
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
         key = _text_key(fields)
-        texts = texts_or_null(fields[key], key)
+        texts = text_list(fields[key], key)
         rows.sentence(fields.get("id"))
         rows.style["generated"] = _TEXT_KEYS.index(key)
-        scores = beside(fields, _score_key(fields), len(texts))
-        for words, score, logprob in zip(texts, scores, beside(fields, "logprob", len(texts)), strict=True):
+        scores = parallel_list(fields, _score_key(fields), len(texts))
+        for words, score, logprob in zip(texts, scores, parallel_list(fields, "logprob", len(texts)), strict=True):
             if words is None:
                 rows.without_text()
             else:
@@ -99,9 +99,9 @@ class HuggingFaceNBest(JsonNBest):
             return
         if not key or not isinstance(fields[key], str):
             expected = f"a string under {', '.join(_TEXT_KEYS)}"
-            raise DataError(f"found {shown(json.dumps(fields))}, which has no text", expected=expected)
+            raise DataError(f"found {quote(json.dumps(fields))}, which has no text", expected=expected)
         rows.style["generated"] = _TEXT_KEYS.index(key)
-        more = kept(fields, _KEYS)
+        more = unknown_keys(fields, _KEYS)
         rows.hypothesis(fields[key], score=fields.get(_score_key(fields)), logprob=fields.get("logprob"), more=more)
 
     def _give(self, sentence: Sentence) -> Iterator[Any]:

@@ -25,12 +25,12 @@ from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
-from dragoman.formats.faults import shown
-from dragoman.formats.nbest.format import NBestFormat, with_other_look
-from dragoman.formats.nbest.json_rows import Failed, Rows, RowsOf
-from dragoman.formats.nbest.json_values import Found, Reader
-from dragoman.formats.nbest.lines import Wordless
-from dragoman.formats.nbest.order import in_order
+from dragoman.formats.faults import quote
+from dragoman.formats.nbest.format import NBestFormat, suggest_format
+from dragoman.formats.nbest.json_rows import FailurePolicy, RowFormat, Rows
+from dragoman.formats.nbest.json_values import JsonReader, JsonValue
+from dragoman.formats.nbest.lines import EmptyHypotheses
+from dragoman.formats.nbest.order import sort_by_id
 
 #: A hypothesis to write: its text, score, logprob and features as far as it has them, and the keys that were kept.
 Written = tuple[dict[str, Any], dict[str, Any]]
@@ -67,7 +67,7 @@ class JsonNBest(NBestFormat):
     #: Whether sentences come in any order, so that all are read before the first is known.
     any_order: ClassVar[bool] = False
 
-    failed: Failed = option(
+    failed: FailurePolicy = option(
         "empty", "sentences without hypotheses: empty (they keep their places), skip (left out) or refuse"
     )
 
@@ -89,7 +89,7 @@ class JsonNBest(NBestFormat):
             yield from self._read(path, self._rows(), None, runtime, progress_callback, in_blocks=True)
 
     def _rows(self, vocab: Vocab | None = None) -> Rows:
-        return Rows(RowsOf(self.name, self.id_key, self.source_key, self.text_key, self.failed), vocab)
+        return Rows(RowFormat(self.name, self.id_key, self.source_key, self.text_key, self.failed), vocab)
 
     def _read(
         self,
@@ -102,7 +102,7 @@ class JsonNBest(NBestFormat):
         in_blocks: bool = False,
     ) -> Iterator[NBest]:
         """The lists of a file: all at once, or in blocks that end where nothing more has come yet."""
-        wordless, count = Wordless(path), 0
+        wordless, count = EmptyHypotheses(path), 0
         found = self._take_all(self._values(path, rows, progress_callback), rows)
         more = True
         while more:
@@ -112,12 +112,12 @@ class JsonNBest(NBestFormat):
             except DataError as error:
                 if error.path is None:
                     error = DataError(str(error), path=path, line=rows.line)
-                raise with_other_look(error, path, self.name) from None
+                raise suggest_format(error, path, self.name) from None
             rows.ids = self._ids(rows.ids)
             rows.check_ids(sentences, path)
-            nbest = rows.taken(path)
+            nbest = rows.take_lists(path)
             if not in_blocks:
-                nbest = in_order(nbest, path, runtime=runtime)
+                nbest = sort_by_id(nbest, path, runtime=runtime)
             wordless.count(nbest.hypotheses)
             count += len(nbest)
             if len(nbest) or not in_blocks:
@@ -136,7 +136,7 @@ class JsonNBest(NBestFormat):
         runtime: Runtime = Runtime(),
     ) -> Iterator[bytes]:
         """Yield a line for each sentence, or for each hypothesis where the format has it so."""
-        nbest = self.fitting(nbest, path, runtime=runtime)
+        nbest = self.drop_unsupported(nbest, path, runtime=runtime)
         extras = nbest.extras if nbest.extras and nbest.extras.format == self.name else Extras(self.name, {})
         encoder = json.JSONEncoder(
             ensure_ascii=bool(extras.style.get("ascii", False)),
@@ -170,11 +170,11 @@ class JsonNBest(NBestFormat):
             if progress_callback is not None:
                 progress_callback((i + 1) / len(nbest))
 
-    def _take_all(self, found: Iterable[Found], rows: Rows) -> Iterator[Found]:
+    def _take_all(self, found: Iterable[JsonValue], rows: Rows) -> Iterator[JsonValue]:
         """Read all values; yields those with which a sentence ends that cannot go on."""
         for one in found:
             if not isinstance(one.value, dict):
-                raise DataError(f"found {shown(one.text)}, which is no object", expected=self.example)
+                raise DataError(f"found {quote(one.text)}, which is no object", expected=self.example)
             self._take(one.value, one.text, rows)
             yield one
 
@@ -199,19 +199,19 @@ class JsonNBest(NBestFormat):
         """The list that an object must have under a key, empty for null; `text` is the object's, for messages."""
         found = fields.get(key, 0) if isinstance(fields, dict) else 0
         if not isinstance(found, list | None):
-            raise DataError(f"found {shown(text)}, without a list '{key}'", expected=self.example)
+            raise DataError(f"found {quote(text)}, without a list '{key}'", expected=self.example)
         return found or []
 
     def _string(self, fields: Any, called: str) -> str | None:
         """The text that an object, which is called so in messages, must have; None if it is null."""
         found = fields.get(self.text_key, 0) if isinstance(fields, dict) else 0
         if not isinstance(found, str | None):
-            wrong = f"found the {called} {shown(json.dumps(fields))}, without a string '{self.text_key}'"
+            wrong = f"found the {called} {quote(json.dumps(fields))}, without a string '{self.text_key}'"
             raise DataError(wrong, expected=self.example)
         return found
 
-    def _values(self, path: PathLike, rows: Rows, progress_callback: ProgressCallback | None) -> Iterator[Found]:
-        for one in Reader(self.example, self.lists, self.constants).values(path, progress_callback):
+    def _values(self, path: PathLike, rows: Rows, progress_callback: ProgressCallback | None) -> Iterator[JsonValue]:
+        for one in JsonReader(self.example, self.lists, self.constants).values(path, progress_callback):
             rows.begin(one)
             yield one
 

@@ -18,25 +18,25 @@ from dragoman.core.nbest import Extras, NBest
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
-from dragoman.formats.faults import shown
-from dragoman.formats.nbest.format import counted_on
-from dragoman.formats.nbest.json_values import Found
+from dragoman.formats.faults import quote
+from dragoman.formats.nbest.format import continued_ids
+from dragoman.formats.nbest.json_values import JsonValue
 
 _ODD_SPACE = ("  ", "\n", "\t", "\r", "\v", "\f")
 
 #: What becomes of a sentence that failed: it keeps its place with no hypotheses, is left out, or is an error.
-Failed = Literal["empty", "skip", "refuse"]
+FailurePolicy = Literal["empty", "skip", "refuse"]
 
 
 @dataclass(frozen=True)
-class RowsOf:
+class RowFormat:
     """What rows know of the format they are of: its name, its keys, and what becomes of sentences that failed."""
 
     name: str
     id_key: str
     source_key: str
     text_key: str
-    failed: Failed
+    failed: FailurePolicy
 
 
 #: An object whose first key is followed by a colon and a space; what a text holds says nothing of that.
@@ -69,7 +69,7 @@ class _Places:
 class Failures:
     """Sentences that came without hypotheses, and hypotheses without a text, counted over all blocks."""
 
-    def __init__(self, failed: Failed):
+    def __init__(self, failed: FailurePolicy):
         self._failed = failed
         #: How many sentences have been looked at.
         self.seen = 0
@@ -108,7 +108,7 @@ class Failures:
 class Rows:
     """What has been read, value by value, and not been taken yet; one list for each column of the result."""
 
-    def __init__(self, form: RowsOf, vocab: Vocab | None = None) -> None:
+    def __init__(self, form: RowFormat, vocab: Vocab | None = None) -> None:
         self._form = form
         self.line = 1
         self.style: dict[str, int] = {}
@@ -137,7 +137,7 @@ class Rows:
         self._feature_values: list[float] = []
         self._feature_bounds = [0]
 
-    def begin(self, found: Found) -> None:
+    def begin(self, found: JsonValue) -> None:
         """Note what the next value says of the file's style."""
         self.line = found.line
         if not self.style:
@@ -158,9 +158,9 @@ class Rows:
         """Begin a sentence; `more` are keys to be written back, `failure` is why it has no hypotheses."""
         id_key, source_key = self._form.id_key, self._form.source_key
         if not (name is None or isinstance(name, str) or type(name) is int):
-            raise DataError(f"the {id_key} is {shown(json.dumps(name))}", expected="a number or a string")
+            raise DataError(f"the {id_key} is {quote(json.dumps(name))}", expected="a number or a string")
         if not (source is None or isinstance(source, str)):
-            raise DataError(f"'{source_key}' is {shown(json.dumps(source))}", expected="a string")
+            raise DataError(f"'{source_key}' is {quote(json.dumps(source))}", expected="a string")
         if self._named is None:
             self._named = name is not None
         if self._sourced is None and failure is None:
@@ -211,13 +211,13 @@ class Rows:
         if type(value) is int:
             self.style[f"integer {name}"] = 1
         elif type(value) is not float:
-            raise DataError(f"{shown(name)} is {shown(json.dumps(value))}", expected="a number")
+            raise DataError(f"{quote(name)} is {quote(json.dumps(value))}", expected="a number")
         try:
             number = float(value)
         except OverflowError:
             number = math.inf
         if not math.isfinite(number):
-            raise DataError(f"{shown(name)} is {shown(str(value))}", expected="a finite number")
+            raise DataError(f"{quote(name)} is {quote(str(value))}", expected="a finite number")
         return number
 
     def check_ids(self, sentences: int | None, path: PathLike) -> None:
@@ -243,7 +243,7 @@ class Rows:
             if len(self.ids) != sentences:
                 raise DataError(f"has {len(self.ids)} sentences", path=path, expected=f"{sentences}")
 
-    def taken(self, path: PathLike) -> NBest:
+    def take_lists(self, path: PathLike) -> NBest:
         """The lists of all sentences since the last time; the next ones have other words."""
         nbest = self._lists()
         sizes = np.diff(nbest.sentences)
@@ -259,7 +259,7 @@ class Rows:
         self.failures.seen += len(sizes)
         if self._form.failed == "skip" and not sizes.all():
             nbest = nbest.take(np.flatnonzero(sizes))
-            nbest = nbest if self._named else replace(nbest, ids=counted_on(self._count, len(nbest)))
+            nbest = nbest if self._named else replace(nbest, ids=continued_ids(self._count, len(nbest)))
         self._count += len(nbest)
         self._begin(Vocab.of())
         return nbest
@@ -281,7 +281,7 @@ class Rows:
                 np.array(self._feature_values, np.float64),
             ),
             logprobs=None if np.isnan(logprobs).all() else logprobs,
-            ids=counted_on(self._count, len(self.ids)) if not ids else None if ids == (*range(len(ids)),) else ids,
+            ids=continued_ids(self._count, len(self.ids)) if not ids else None if ids == (*range(len(ids)),) else ids,
             sources=tuple(text or "" for text in self._sources) if self._sourced else None,
             references=tuple(self._references) if any(self._references) else None,
             extras=Extras(self._form.name, style, _rows(self._hypothesis_more), _rows(self._more)),

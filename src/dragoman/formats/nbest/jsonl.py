@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.core.errors import DataError
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
 from dragoman.formats.nbest.json_rows import Rows
-from dragoman.formats.nbest.json_values import first_object, kept, strings
+from dragoman.formats.nbest.json_values import first_object, string_list, unknown_keys
 
 _SENTENCE_KEYS = ("id", "src", "hyps", "refs")
 _HYPOTHESIS_KEYS = ("text", "score", "logprob", "features")
@@ -38,8 +38,8 @@ class JsonlNBest(JsonNBest):
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
         hyps = self._list(fields, "hyps", text)
-        references = strings(fields.get("refs", []), "refs")
-        rows.sentence(fields.get("id"), fields.get("src"), references, kept(fields, _SENTENCE_KEYS))
+        references = string_list(fields.get("refs", []), "refs")
+        rows.sentence(fields.get("id"), fields.get("src"), references, unknown_keys(fields, _SENTENCE_KEYS))
         for hypothesis in hyps:
             self._take_hypothesis(hypothesis, rows)
 
@@ -50,13 +50,13 @@ class JsonlNBest(JsonNBest):
             return
         features = fields.get("features", {})
         if not isinstance(features, dict):
-            raise DataError(f"'features' is {shown(json.dumps(features))}", expected="an object of names and numbers")
+            raise DataError(f"'features' is {quote(json.dumps(features))}", expected="an object of names and numbers")
         rows.hypothesis(
             text,
             score=fields.get("score"),
             logprob=fields.get("logprob"),
             features=features,
-            more=kept(fields, _HYPOTHESIS_KEYS),
+            more=unknown_keys(fields, _HYPOTHESIS_KEYS),
         )
 
     def _give(self, sentence: Sentence) -> Iterator[Any]:

@@ -22,10 +22,10 @@ from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab, texts_of
-from dragoman.formats.faults import Faults, check_fault, shown
-from dragoman.formats.nbest.bars import escaped, unescaped
+from dragoman.formats.faults import Faults, check_fault, quote
+from dragoman.formats.nbest.bars import escape_bars, unescape_bars
 from dragoman.formats.nbest.chunks import chunks_by_number
-from dragoman.formats.nbest.format import NBestFormat, with_other_look
+from dragoman.formats.nbest.format import NBestFormat, suggest_format
 
 _ROWS_A_BLOCK = 1 << 15
 #: Anything meant as a number, for telling formats apart; that it must be finite is said when it is read.
@@ -55,7 +55,7 @@ class BarSeparatedNBest(NBestFormat):
         with runtime.stage(f"reading {path}"):
             for chunk in read_chunks(path):
                 lines.add(chunk)
-            nbest = lines.taken()
+            nbest = lines.take_lists()
             lines.finish(runtime=runtime)
         return nbest
 
@@ -66,7 +66,7 @@ class BarSeparatedNBest(NBestFormat):
         lines = _Lines(self, path, Vocab.of())
         for chunk in chunks_by_number(path, b"|||", progress_callback):
             lines.add(chunk)
-            yield lines.taken()
+            yield lines.take_lists()
         lines.finish(runtime=runtime)
 
     def blocks(
@@ -83,7 +83,7 @@ class BarSeparatedNBest(NBestFormat):
         phrases = nbest.segmentations if self._with_segmentation(style) else None
         features = self._features_to_write(nbest.features)
         labels = _labels(features.names, self.grouped, path)
-        vocab, words = escaped(nbest.vocab, nbest.hypotheses, bare=bool(style.get("bars", False)))
+        vocab, words = escape_bars(nbest.vocab, nbest.hypotheses, bare=bool(style.get("bars", False)))
         if not np.isfinite(features.values).all() or np.isinf(nbest.scores).any():
             raise DataError("a feature or score to write is not finite", path=path, expected="finite numbers")
         ids = np.repeat(sentence_numbers(nbest, path, runtime=runtime), np.diff(nbest.sentences))
@@ -157,7 +157,7 @@ class _Lines:
         self._labels = Ragged(np.empty(0, np.uint8), np.zeros(1, np.int64))
         self._counts = np.empty(0, np.int32)
         self._numbering = Numbering(path, sentences)
-        self._wordless = Wordless(path)
+        self._wordless = EmptyHypotheses(path)
         self._begin(vocab, 1)
 
     def _begin(self, vocab: Vocab, first_line: int) -> None:
@@ -183,7 +183,7 @@ class _Lines:
         try:
             check_fault(fault, chunk.data, self._form.faults(), self._path, chunk.first_line)
         except DataError as error:
-            raise with_other_look(error, self._path, self._form.name) from None
+            raise suggest_format(error, self._path, self._form.name) from None
         self._vocab = Vocab(*vocab)
         self._labels = Ragged(*labels[:2])
         self._ids.append(ids)
@@ -195,10 +195,10 @@ class _Lines:
         self._rest.append(Ragged(*rest))
         self._styles.append(style)
 
-    def taken(self) -> NBest:
+    def take_lists(self) -> NBest:
         """The lists of all lines since the last time, whose sentences must be whole; the next ones have other words."""
         bounds, numbers = self._numbering.group(np.concatenate(self._ids), self._first_line)
-        vocab, hypotheses, bars = unescaped(self._vocab, Ragged.concatenate(self._hypotheses))
+        vocab, hypotheses, bars = unescape_bars(self._vocab, Ragged.concatenate(self._hypotheses))
         self._wordless.count(hypotheses)
         phrases, rest = Ragged.concatenate(self._phrases), Ragged.concatenate(self._rest)
         features = Ragged.concatenate(self._features)
@@ -316,7 +316,7 @@ def group_by_number(
     return found
 
 
-class Wordless:
+class EmptyHypotheses:
     """Counts hypotheses without words."""
 
     def __init__(self, path: PathLike):
@@ -333,9 +333,9 @@ class Wordless:
             runtime.warn(f"{self._path}: {self._empty} of {self._all} hypotheses have no words")
 
 
-def warn_of_empty(hypotheses: Ragged[np.int32], path: PathLike, *, runtime: Runtime = Runtime()) -> None:
+def warn_of_empty_hypotheses(hypotheses: Ragged[np.int32], path: PathLike, *, runtime: Runtime = Runtime()) -> None:
     """Say how many hypotheses of a file have no words, if there are some."""
-    wordless = Wordless(path)
+    wordless = EmptyHypotheses(path)
     wordless.count(hypotheses)
     wordless.warn(runtime=runtime)
 
@@ -345,7 +345,7 @@ def _labels(names: Sequence[str], grouped: bool, path: PathLike) -> kernels.NBes
     for name in names:
         if not name or re.search(r"[ \t\n\v\f\r]|\|\|\|", name):
             raise DataError(
-                f"a feature to write is called {shown(name)}", path=path, expected="a name without spaces or |||"
+                f"a feature to write is called {quote(name)}", path=path, expected="a name without spaces or |||"
             )
     labels: list[bytes] = []
     first: list[int] = []

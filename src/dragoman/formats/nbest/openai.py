@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.core.errors import DataError
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
 from dragoman.formats.nbest.json_rows import Rows
-from dragoman.formats.nbest.json_values import first_object, kept
+from dragoman.formats.nbest.json_values import first_object, unknown_keys
 
 _KEYS = ("custom_id", "prompt", "choices")
 
@@ -59,7 +59,7 @@ class OpenAiNBest(JsonNBest):
         else:
             failure = _reason(fields["error"]) if isinstance(fields.get("error"), dict) else None
         choices = self._list(fields, "choices", text) if failure is None else []
-        more = kept(fields, _KEYS)
+        more = unknown_keys(fields, _KEYS)
         rows.sentence(name, fields.get("prompt"), more=more, failure=failure)
         for choice in choices:
             self._take_choice(choice, rows)
@@ -72,11 +72,11 @@ class OpenAiNBest(JsonNBest):
             rows.without_text()
             return
         if not isinstance(text, str):
-            raise DataError(f"found the choice {shown(json.dumps(choice))}, without a text", expected=self.example)
+            raise DataError(f"found the choice {quote(json.dumps(choice))}, without a text", expected=self.example)
         rows.style["chat"] = int(chat)
-        more = kept(fields, ("index", "text", "message"))
+        more = unknown_keys(fields, ("index", "text", "message"))
         if chat:
-            more["message"] = kept(fields["message"], ("content",))
+            more["message"] = unknown_keys(fields["message"], ("content",))
         rows.hypothesis(text, logprob=_total(fields.get("logprobs"), rows), more=more)
 
     def _give(self, sentence: Sentence) -> Iterator[Any]:
@@ -129,7 +129,7 @@ def _failure(line: Mapping[str, Any]) -> str | None:
 def _reason(error: Mapping[str, Any]) -> str:
     """What an error is called."""
     known = (error.get(key) for key in ("code", "type", "message"))
-    return next((shown(name)[1:-1] for name in known if isinstance(name, str) and name), "error")
+    return next((quote(name)[1:-1] for name in known if isinstance(name, str) and name), "error")
 
 
 def _total(logprobs: Any, rows: Rows) -> float | None:
@@ -138,6 +138,6 @@ def _total(logprobs: Any, rows: Rows) -> float | None:
         return None
     tokens = logprobs.get("token_logprobs", logprobs.get("content")) if isinstance(logprobs, dict) else None
     if not isinstance(tokens, list):
-        raise DataError(f"'logprobs' is {shown(json.dumps(logprobs))}", expected="'token_logprobs' or 'content'")
+        raise DataError(f"'logprobs' is {quote(json.dumps(logprobs))}", expected="'token_logprobs' or 'content'")
     values = [token.get("logprob") if isinstance(token, dict) else token for token in tokens]
     return sum((rows.number(value, "logprob of a token") for value in values if value is not None), 0.0)

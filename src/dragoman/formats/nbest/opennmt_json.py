@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.core.errors import DataError
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
 from dragoman.formats.nbest.json_rows import Rows
-from dragoman.formats.nbest.json_values import Found, first_object, kept
+from dragoman.formats.nbest.json_values import JsonValue, first_object, unknown_keys
 
 _KEYS = ("src", "tgt", "n_best", "pred_score")
 
@@ -41,15 +41,15 @@ class OpenNmtJsonNBest(JsonNBest):
         depth, fields = first_object(lines)
         return depth == 2 and isinstance(fields.get("tgt"), str)
 
-    def _take_all(self, found: Iterable[Found], rows: Rows) -> Iterator[Found]:
+    def _take_all(self, found: Iterable[JsonValue], rows: Rows) -> Iterator[JsonValue]:
         for one in found:
             value = one.value
             if not (isinstance(value, list) and all(isinstance(row, list) for row in value)):
-                raise DataError(f"found {shown(one.text)}, which is no list of lists", expected=self.example)
+                raise DataError(f"found {quote(one.text)}, which is no list of lists", expected=self.example)
             for row in value:
                 for fields in row:
                     if not (isinstance(fields, dict) and isinstance(fields.get("tgt", 0), str | None)):
-                        wrong = f"found {shown(json.dumps(fields))}, without a string 'tgt'"
+                        wrong = f"found {quote(json.dumps(fields))}, without a string 'tgt'"
                         raise DataError(wrong, expected=self.example)
             for sentence in _sentences(value):
                 rows.sentence(None, sentence[0].get("src"))
@@ -61,7 +61,7 @@ class OpenNmtJsonNBest(JsonNBest):
         if fields["tgt"] is None:
             rows.without_text()
             return
-        rows.hypothesis(fields["tgt"], score=fields.get("pred_score"), more=kept(fields, _KEYS))
+        rows.hypothesis(fields["tgt"], score=fields.get("pred_score"), more=unknown_keys(fields, _KEYS))
 
     def _give(self, sentence: Sentence) -> Iterator[Any]:
         if not sentence.hypotheses:
@@ -98,7 +98,7 @@ def _sentences(response: list[list[dict[str, Any]]]) -> list[list[dict[str, Any]
         found_in = [response[0][i : i + size] for i in range(0, len(response[0]), size)]
     else:
         raise DataError(
-            f"'n_best' is {shown(json.dumps(size))}, and the response has {len(response)} lists",
+            f"'n_best' is {quote(json.dumps(size))}, and the response has {len(response)} lists",
             expected="a list for each rank, or one list",
         )
     if any(len({h.get("src") for h in row}) > 1 for row in found_in):

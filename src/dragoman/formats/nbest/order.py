@@ -13,8 +13,8 @@ from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, read_lines
 from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
-from dragoman.formats.faults import shown
-from dragoman.formats.nbest.json_values import Reader
+from dragoman.formats.faults import quote
+from dragoman.formats.nbest.json_values import JsonReader
 
 Id = int | str
 
@@ -54,7 +54,7 @@ def _alike(texts: Sequence[str]) -> int:
     return len(first[:same].rstrip(_DIGITS))
 
 
-def in_order(nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) -> NBest:
+def sort_by_id(nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) -> NBest:
     """Bring sentences into the natural order of their ids, if these have one, and say so if that changes anything."""
     keys = sort_keys(nbest.sentence_ids)
     order = [*range(len(nbest))] if keys is None else sorted(range(len(nbest)), key=keys.__getitem__)
@@ -67,7 +67,7 @@ def in_order(nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) -> N
     return replace(nbest, ids=None if names == (*range(len(nbest)),) else nbest.ids)
 
 
-class IdsInTurn:
+class IdOrderCheck:
     """Watches ids as sentences come: whether they are in an order of their own; numbers that rise take no memory."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class IdsInTurn:
         self._fall: tuple[Id, Id] | None = None
         self._names: list[Id] = []
 
-    def watched(self, blocks: Iterable[NBest]) -> Iterator[NBest]:
+    def watch(self, blocks: Iterable[NBest]) -> Iterator[NBest]:
         """The same blocks, looked at as they go by."""
         for block in blocks:
             self.add(block)
@@ -124,7 +124,7 @@ def read_texts(path: PathLike) -> dict[str, str] | None:
         text = next((fields[key] for key in TEXT_KEYS if key in fields), None)
         if not isinstance(text, str):
             expected = f"a string under {' or '.join(TEXT_KEYS)}"
-            raise DataError(f"the reference with the id {shown(name)} has no text", path=path, expected=expected)
+            raise DataError(f"the reference with the id {quote(name)} has no text", path=path, expected=expected)
         ids.append(name)
         texts.append(text)
     return dict(zip(_unique(ids, path), texts, strict=True))
@@ -136,11 +136,11 @@ def _entries(path: PathLike) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if not first.lstrip().startswith("{"):
         yield from ((line.strip(), {}) for line in read_lines(path) if line.strip())
         return
-    for found in Reader(_EXAMPLE, lists=False).values(path):
+    for found in JsonReader(_EXAMPLE, lists=False).values(path):
         fields = found.value if isinstance(found.value, dict) else {}
         name = next((fields[key] for key in ID_KEYS if key in fields), None)
         if type(name) not in (int, str):
-            raise DataError(f"found {shown(found.text)}, without an id", path=path, line=found.line, expected=_EXAMPLE)
+            raise DataError(f"found {quote(found.text)}, without an id", path=path, line=found.line, expected=_EXAMPLE)
         yield str(name), fields
 
 
@@ -148,12 +148,12 @@ def _unique(names: list[str], path: PathLike) -> list[str]:
     if len(set(names)) < len(names):
         seen: set[str] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise DataError(f"the id {shown(twice)} is there twice", path=path, expected="each id once")
+        raise DataError(f"the id {quote(twice)} is there twice", path=path, expected="each id once")
     return names
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RequestedOrder:
     """An order that somebody wants: the ids of lines, or their source texts."""
 
     path: PathLike
@@ -178,7 +178,7 @@ class Wanted:
             runtime.warn(f"{path}: {counts}, the first of them is line {missing[0] + 1}, {first}; they are left empty")
         return found
 
-    def arranged(self, nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) -> NBest:
+    def arrange(self, nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) -> NBest:
         """Bring lists into this order; lines without a list get an empty one."""
         names = nbest.sentence_ids
         places = self.places(names, nbest.sources, path, runtime=runtime)
@@ -212,7 +212,7 @@ class Wanted:
             own = of_text.pop(text, [])
             if own and (len(own) != len(lines) or (len(own) > 1 and keys is None)):
                 what = (
-                    f"{len(own)} lists are of the source {shown(text)}, which is on {len(lines)} lines of {self.path}"
+                    f"{len(own)} lists are of the source {quote(text)}, which is on {len(lines)} lines of {self.path}"
                 )
                 raise DataError(what, path=path, expected="as many, with ids that have an order")
             found[lines[: len(own)]] = own
@@ -220,18 +220,18 @@ class Wanted:
         if of_text:
             first = next(iter(of_text))
             raise DataError(
-                f"there is a list of the source {shown(first)}", path=path, expected=f"a line of {self.path}"
+                f"there is a list of the source {quote(first)}", path=path, expected=f"a line of {self.path}"
             )
         if (found < 0).sum() > failed:
             line = int(np.flatnonzero(found < 0)[0])
             raise DataError(
-                f"no list is of line {line + 1} of {self.path}, {shown(wanted[line])}", path=path, expected="one"
+                f"no list is of line {line + 1} of {self.path}, {quote(wanted[line])}", path=path, expected="one"
             )
         return found
 
 
 def _quoted(name: Id) -> str:
-    return shown(str(name))
+    return quote(str(name))
 
 
 def _said(names: Sequence[Id]) -> str:

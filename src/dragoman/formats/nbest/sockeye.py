@@ -17,10 +17,10 @@ from typing import Any, Literal
 
 from dragoman.core.errors import DataError
 from dragoman.core.options import option
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
 from dragoman.formats.nbest.json_rows import Rows
-from dragoman.formats.nbest.json_values import beside, first_object, kept, texts_or_null
+from dragoman.formats.nbest.json_values import first_object, parallel_list, text_list, unknown_keys
 
 _KEYS = ("sentence_id", "translation", "translations", "score", "scores", "translations_factors")
 
@@ -51,14 +51,14 @@ class SockeyeNBest(JsonNBest):
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
         if "translations" in fields:
-            texts = texts_or_null(fields["translations"], "translations")
-            scores = beside(fields, "scores", len(texts))
+            texts = text_list(fields["translations"], "translations")
+            scores = parallel_list(fields, "scores", len(texts))
         elif isinstance(fields.get("translation", 0), str | None):
             texts, scores = [fields["translation"]], [fields.get("score")]
         else:
-            raise DataError(f"found {shown(text)}, without a 'translation'", expected=self.example)
-        rows.sentence(fields.get("sentence_id"), more=kept(fields, _KEYS))
-        factors = beside(fields, "translations_factors", len(texts))
+            raise DataError(f"found {quote(text)}, without a 'translation'", expected=self.example)
+        rows.sentence(fields.get("sentence_id"), more=unknown_keys(fields, _KEYS))
+        factors = parallel_list(fields, "translations_factors", len(texts))
         for translation, score, factor in zip(texts, scores, factors, strict=True):
             if translation is None:
                 rows.without_text()
@@ -72,7 +72,7 @@ class SockeyeNBest(JsonNBest):
         if value is None or (value == -math.inf and not text.strip()):
             return None
         if type(value) not in (int, float):
-            raise DataError(f"a score is {shown(json.dumps(value))}", expected="a number")
+            raise DataError(f"a score is {quote(json.dumps(value))}", expected="a number")
         sign = -1 if self.scores == "neglogprob" else 1
         if sign * value > 0:
             other = "logprob" if self.scores == "neglogprob" else "neglogprob"

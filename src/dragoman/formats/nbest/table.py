@@ -31,11 +31,11 @@ from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
-from dragoman.formats.faults import shown
-from dragoman.formats.nbest.format import NBestFormat, with_other_look
-from dragoman.formats.nbest.lines import warn_of_empty
-from dragoman.formats.nbest.order import in_order
-from dragoman.formats.nbest.tabbed import finite
+from dragoman.formats.faults import quote
+from dragoman.formats.nbest.format import NBestFormat, suggest_format
+from dragoman.formats.nbest.lines import warn_of_empty_hypotheses
+from dragoman.formats.nbest.order import sort_by_id
+from dragoman.formats.nbest.tabbed import parse_number
 
 _NAMES = {
     "id": ("id", "sentence", "sentence_id", "segment", "segment_id", "seg_id", "sent_id"),
@@ -78,14 +78,14 @@ class TableNBest(NBestFormat):
             try:
                 table = _Table(header, lines[1:], rows[1:], path)
             except DataError as error:
-                raise with_other_look(error, path, self.name) from None
+                raise suggest_format(error, path, self.name) from None
             style = {"tab": int(name == "tab"), "semicolon": int(name == "semicolon")}
-            nbest = in_order(table.lists(vocab or Vocab.of(), style), path, runtime=runtime)
+            nbest = sort_by_id(table.lists(vocab or Vocab.of(), style), path, runtime=runtime)
         if table.unread:
-            runtime.warn(f"{path}: the columns {', '.join(map(shown, table.unread))} have text and are left out")
+            runtime.warn(f"{path}: the columns {', '.join(map(quote, table.unread))} have text and are left out")
         if sentences is not None:
             _check_number(nbest, sentences, path)
-        warn_of_empty(nbest.hypotheses, path, runtime=runtime)
+        warn_of_empty_hypotheses(nbest.hypotheses, path, runtime=runtime)
         return nbest
 
     def blocks(
@@ -158,7 +158,7 @@ class _Table:
         for i, name in enumerate(header):
             role = _ROLES.get(name.lower())
             if role is not None and self._roles.setdefault(role, i) != i:
-                found = f"the columns {shown(header[self._roles[role]])} and {shown(name)} are both the {role}"
+                found = f"the columns {quote(header[self._roles[role]])} and {quote(name)} are both the {role}"
                 raise DataError(found, path=path, line=1, expected="one column of it")
         missing = [role for role in ("id", "text") if role not in self._roles]
         if header and missing:
@@ -194,7 +194,7 @@ class _Table:
         path, lines = self._path, self._lines
         called = f"number of the column '{name}'"
         return np.array(
-            [finite(cell, path, line, called) for cell, line in zip(self._cells[column], lines, strict=True)],
+            [parse_number(cell, path, line, called) for cell, line in zip(self._cells[column], lines, strict=True)],
             np.float64,
         )
 
@@ -293,7 +293,7 @@ def _written_columns(nbest: NBest, path: PathLike, runtime: Runtime) -> dict[str
     matrix = np.where(there, features.dense(), np.nan)
     for name, column in zip(features.names, matrix.T, strict=True):
         if name.lower() in _ROLES or name != name.strip() or not name or "\n" in name or "\r" in name:
-            raise DataError(f"a feature to write is called {shown(name)}", path=path, expected="a name of its own")
+            raise DataError(f"a feature to write is called {quote(name)}", path=path, expected="a name of its own")
         columns[name] = _cells(column, path)
     return columns
 

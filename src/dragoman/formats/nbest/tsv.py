@@ -20,11 +20,11 @@ from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 from dragoman.formats.nbest.chunks import chunks_by_number
-from dragoman.formats.nbest.format import NBestFormat, with_other_look
-from dragoman.formats.nbest.lines import NUMBER, Numbering, Wordless, sentence_numbers, warn_of_empty
-from dragoman.formats.nbest.tabbed import finite
+from dragoman.formats.nbest.format import NBestFormat, suggest_format
+from dragoman.formats.nbest.lines import NUMBER, EmptyHypotheses, Numbering, sentence_numbers, warn_of_empty_hypotheses
+from dragoman.formats.nbest.tabbed import parse_number
 
 _LINE = re.compile(rf"\s*[0-9]+\s*\t[^\t]*(?:\t\s*(?:{NUMBER})?\s*)?")
 
@@ -44,14 +44,14 @@ class TsvNBest(NBestFormat):
         with runtime.stage(f"reading {path}"):
             nbest = self._lists(read_lines(path), 1, path, numbering, vocab or Vocab.of())
             numbering.finish(runtime=runtime)
-        warn_of_empty(nbest.hypotheses, path, runtime=runtime)
+        warn_of_empty_hypotheses(nbest.hypotheses, path, runtime=runtime)
         return nbest
 
     def read_blocks(
         self, path: PathLike, *, progress_callback: ProgressCallback | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[NBest]:
         """Read as many sentences at a time as have come; one is whole when a line of the next has."""
-        numbering, wordless = Numbering(path), Wordless(path)
+        numbering, wordless = Numbering(path), EmptyHypotheses(path)
         for chunk in chunks_by_number(path, b"\t", progress_callback):
             nbest = self._lists(chunk.lines(), chunk.first_line, path, numbering, Vocab.of())
             wordless.count(nbest.hypotheses)
@@ -70,12 +70,12 @@ class TsvNBest(NBestFormat):
             number = fields[0].strip()
             # More digits than these are no number of a sentence, and no 64-bit integer.
             if not (len(fields) in (2, 3) and number.isascii() and number.isdigit() and len(number) < 19):
-                found = f"found {shown(text)}"
+                found = f"found {quote(text)}"
                 error = DataError(found, path=path, line=line, expected="'id<TAB>text' or 'id<TAB>text<TAB>score'")
-                raise with_other_look(error, path, self.name)
+                raise suggest_format(error, path, self.name)
             ids.append(int(number))
             texts.append(fields[1])
-            scores.append(finite(fields[2] if len(fields) == 3 else "", path, line))
+            scores.append(parse_number(fields[2] if len(fields) == 3 else "", path, line))
         bounds, numbers = numbering.group(np.array(ids, np.int64), first_line)
         vocab, words, offsets = vocab.extend("".join(f"{text}\n" for text in texts).encode())
         return NBest(
@@ -97,7 +97,7 @@ class TsvNBest(NBestFormat):
         runtime: Runtime = Runtime(),
     ) -> Iterator[bytes]:
         """Yield one line for each hypothesis."""
-        nbest = self.fitting(nbest, path, runtime=runtime)
+        nbest = self.drop_unsupported(nbest, path, runtime=runtime)
         if np.isinf(nbest.scores).any():
             raise DataError("a score to write is not finite", path=path, expected="finite numbers")
         ids = np.repeat(sentence_numbers(nbest, path, runtime=runtime), np.diff(nbest.sentences)).tolist()

@@ -14,7 +14,7 @@ from typing import Any
 
 from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
 from dragoman.formats.nbest.json_rows import Rows
-from dragoman.formats.nbest.json_values import first_object, kept
+from dragoman.formats.nbest.json_values import first_object, unknown_keys
 
 _KEYS = ("id", "prompt", "outputs")
 _HYPOTHESIS_KEYS = ("index", "text", "cumulative_logprob")
@@ -37,13 +37,15 @@ class VllmNBest(JsonNBest):
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
         outputs = self._list(fields, "outputs", text)
-        rows.sentence(fields.get("id"), fields.get("prompt"), more=kept(fields, _KEYS))
+        rows.sentence(fields.get("id"), fields.get("prompt"), more=unknown_keys(fields, _KEYS))
         for output in outputs:
             words = self._string(output, "output")
             if words is None:
                 rows.without_text()
                 continue
-            rows.hypothesis(words, logprob=output.get("cumulative_logprob"), more=kept(output, _HYPOTHESIS_KEYS))
+            rows.hypothesis(
+                words, logprob=output.get("cumulative_logprob"), more=unknown_keys(output, _HYPOTHESIS_KEYS)
+            )
 
     def _give(self, sentence: Sentence) -> Iterator[Any]:
         fields = self._head(sentence)

@@ -19,7 +19,7 @@ from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.spill import ArrayBuilder, spill_arrays
-from dragoman.core.store import rows_of
+from dragoman.core.store import read_rows
 from dragoman.core.vocab import BOS, EOS, UNK, Vocab
 from dragoman.core.workspace import Workspace
 from dragoman.model.language_model import LanguageModel
@@ -180,7 +180,7 @@ def _continuations(table: NGramCounts, longer: NGramCounts, workspace: Workspace
         adjusted += np.bincount(suffixes, minlength=len(table))
     # N-grams are sorted: those that begin with `<s>` stand together.
     first, last = np.searchsorted(table.words[:, 0], np.array([BOS, BOS + 1], np.int32)).tolist()
-    adjusted[first:last] = rows_of(table.occurrences, first, last)
+    adjusted[first:last] = read_rows(table.occurrences, first, last)
     order = table.words.shape[1]
     return spill_arrays(workspace, f"adjusted-{order}", {"counts": adjusted})["counts"]
 
@@ -188,7 +188,7 @@ def _continuations(table: NGramCounts, longer: NGramCounts, workspace: Workspace
 def _pieces(column: NDArray[Any], workspace: Workspace) -> Iterator[NDArray[Any]]:
     """Pieces of a column that fit into memory."""
     size = max(workspace.room() // _NGRAM, 1)
-    return (rows_of(column, first, first + size) for first in range(0, len(column), size))
+    return (read_rows(column, first, first + size) for first in range(0, len(column), size))
 
 
 def _discounts(adjusted: Sequence[Counts], options: KneserNey, runtime: Runtime) -> list[Floats]:
@@ -287,8 +287,8 @@ def _smooth_block(
 ) -> _Block:
     """Smooth some n-grams of an order; `lower` has the probabilities of the one below."""
     first, last = at.start, at.stop
-    contexts, c = rows_of(table.contexts, first, last), rows_of(adjusted, first, last)
-    kept = rows_of(table.occurrences, first, last) > threshold
+    contexts, c = read_rows(table.contexts, first, last), read_rows(adjusted, first, last)
+    kept = read_rows(table.occurrences, first, last) > threshold
     first_context = int(contexts[0])
     contexts = contexts - first_context
     number = int(contexts[-1]) + 1
@@ -298,7 +298,7 @@ def _smooth_block(
     saved = np.bincount(contexts, np.where(kept, discounted, c), number)
     gamma = np.divide(saved, total, out=np.ones(number), where=total > 0)
     seen = (c - discounted) / total[contexts]
-    probabilities = seen + gamma[contexts] * lower[rows_of(table.suffixes, first, last)]
+    probabilities = seen + gamma[contexts] * lower[read_rows(table.suffixes, first, last)]
     return _Block(probabilities, kept, gamma, first_context)
 
 

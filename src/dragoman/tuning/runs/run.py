@@ -22,9 +22,9 @@ from dragoman.core.journal import (
     WEIGHTS,
     RecordedRun,
     evidence_name,
-    opened,
-    sealed,
+    seal,
     state_name,
+    unseal,
     weights_name,
 )
 from dragoman.core.own_files import LOCK, RUN, is_leftover, lock_folder
@@ -220,7 +220,7 @@ class Run(RecordedRun):
         file = self.folder / _FINAL_REPORT
         if not file.exists():
             return {}
-        found = opened(file.read_bytes())
+        found = unseal(file.read_bytes())
         if found is None or (self.has_checksums and not found[1]):
             raise DataError("is damaged", path=file, expected="what the run has written; going on with it looks again")
         return found[0]
@@ -234,7 +234,7 @@ class Run(RecordedRun):
 
     def write_final_report(self, found: Mapping[str, Any]) -> None:
         """Keep what a learner showed in the end."""
-        _write(self.folder / _FINAL_REPORT, sealed(found).decode())
+        _write(self.folder / _FINAL_REPORT, seal(found).decode())
 
 
 class _State(dict[str, NDArray[Any]]):

@@ -13,7 +13,7 @@ import cloudpickle
 import distributed
 import pytest
 
-from dragoman.core.checksums import digest_of
+from dragoman.core.checksums import digest_file
 from dragoman.core.errors import BusyError, DataError, UsageError
 from dragoman.core.work import cluster as clusters
 from dragoman.core.work.cluster import ClusterWorkers
@@ -186,7 +186,7 @@ def test_jobs_are_done_where_the_command_was_given_and_errors_are_theirs(local, 
 def test_workers_that_lack_something_are_named_and_refused(scheduler, tmp_path, monkeypatch):
     file = tmp_path / "file"
     file.write_text("here")
-    need = Needed.of(file, digest_of)
+    need = Needed.of(file, digest_file)
     worker = scheduler.workers[0].address
     with Workers.of(scheduler.scheduler_address) as workers:
         workers.require([need])
@@ -205,7 +205,7 @@ def test_a_worker_that_comes_late_and_lacks_something_gets_no_work(scheduler, tm
     file = tmp_path / "file"
     file.write_text("here")
     with Workers.of(scheduler.scheduler_address) as workers:
-        workers.require([Needed.of(file, digest_of)])
+        workers.require([Needed.of(file, digest_file)])
         scheduler.scale(2)
         workers._client.wait_for_workers(2)
         file.unlink()
@@ -240,7 +240,7 @@ def test_a_folder_that_is_sent_is_unpacked_once_for_all(scheduler, tmp_path, mon
 
 
 def read_folder(folder):
-    return digest_of(folder / "deep" / "file")
+    return digest_file(folder / "deep" / "file")
 
 
 def test_a_scheduler_that_goes_away_is_said(scheduler):
