@@ -1,7 +1,7 @@
-r"""ARPA files: back-off language models as text, with counts in a header and one section for each order.
+r"""ARPA files: back-off language models as text, with counts in a header and a section for each order.
 
-Between ``\data\`` and ``\end\`` stand the sections ``\1-grams:``, ``\2-grams:``, …; their lines hold a log probability
-to base 10, the words, and, if the n-gram is a context of longer ones, a back-off weight.
+Between ``\data\`` and ``\end\`` are the sections ``\1-grams:``, ``\2-grams:``, …. A line holds a log probability to
+base 10, the words and, if the n-gram is a context of longer ones, a back-off weight.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _parts(chunk: Chunk) -> Iterator[Chunk]:
 
 
 class _Reader:
-    """Where we are in the file: `section` is None before the header, 0 in it, then the order, and -1 after the end."""
+    """State of the reader: `section` is None before the header, 0 in it, then the order, and -1 after the end."""
 
     def __init__(self, path: PathLike, vocab: Vocab):
         self.path = path
@@ -159,7 +159,7 @@ class _Reader:
         if len(words) != self.counts[order - 1]:
             raise self._error(f"found {len(words)} {order}-grams up to here", line, f"{self.counts[order - 1]}")
         ids, _, _ = kernels.intern_sequences(words.reshape(-1), np.arange(len(words) + 1, dtype=np.int64) * order)
-        # Ids count up in order of first occurrence: the first that does not is a repetition.
+        # Ids increase in order of first occurrence: the first that does not is a repetition.
         repeated = np.flatnonzero(ids != np.arange(len(ids)))
         if len(repeated):
             row = int(repeated[0])
@@ -177,7 +177,7 @@ class _Reader:
 
 
 def write_arpa(path: PathLike, ngrams: NGrams, *, runtime: Runtime = Runtime()) -> None:
-    """Write an ARPA file, compressed if its name says so; reading it gives the very same numbers."""
+    """Write an ARPA file, compressed by the ending of its name; reading it gives exactly the same numbers."""
     with runtime.stage(f"writing {path}"), open_output(path) as stream:
         counts = "".join(f"ngram {order}={len(table)}\n" for order, table in enumerate(ngrams.orders, 1))
         stream.write(f"\\data\\\n{counts}".encode())

@@ -1,10 +1,10 @@
-"""CTranslate2's results as JSON, one sentence a line or a list of them: tokens of each hypothesis, and scores.
+"""CTranslate2's results as JSON, one sentence per line or a list of sentences: tokens of each hypothesis, and scores.
 
     {"hypotheses": [["▁the", "▁house"], ["▁a", "▁house"]], "scores": [-0.5, -0.75]}
 
-These are the fields of its TranslationResult, and an "id" of the sentence if there is one. Scores are
-log-probabilities, divided by the length unless the length penalty was 0, and so are read as scores. Tokens are read as
-words, or put together to words by the option `pieces`.
+These are the fields of its TranslationResult, and an optional "id" of the sentence. Scores are log-probabilities,
+divided by the length unless the length penalty was 0, and are therefore read as scores. Tokens are read as words, or
+joined to words by the option `pieces`.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class CTranslate2NBest(JsonNBest):
     source_key = ""
 
     pieces: Literal["words", "sentencepiece", "bpe"] = option(
-        "words", "what tokens are: words, pieces of sentencepiece (▁ begins a word) or of bpe (@@ ends an inner one)"
+        "words", "kind of tokens: words, sentencepiece (▁ begins a word) or bpe (@@ ends an inner piece)"
     )
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether the first object has hypotheses of tokens."""
+        """Return True if the first object has hypotheses of tokens."""
         depth, fields = first_object(lines)
         return depth < 2 and isinstance(fields.get("hypotheses", 0), list | None)
 

@@ -1,4 +1,4 @@
-"""What fairseq-generate and fairseq-interactive print, sentences in any order.
+"""Output of fairseq-generate and fairseq-interactive, with sentences in any order.
 
     S-7<TAB>la maison                      the source
     T-7<TAB>the house                      the reference
@@ -6,10 +6,9 @@
     D-7<TAB>-0.5<TAB>the house             the same, detokenised
     P-7<TAB>-0.25 -0.75                    the scores of its positions
 
-The score is a log-probability divided by the length (to the power of --lenpen), and like those of positions it is to
-base 2 in all versions of the last years. It is read as it is; the log-probability is the sum over positions, as a
-natural logarithm. Lines of other kinds (A-, C-, E-, I-, W-) and those that are logged are skipped, if they look as
-fairseq's do.
+The score is a log-probability divided by the length (to the power of --lenpen). Like the scores of positions, it is to
+base 2 in all recent versions. It is read unchanged; the log-probability is the sum over positions, as a natural
+logarithm. Lines of other kinds (A-, C-, E-, I-, W-) and log messages are skipped, if they look like fairseq's.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class _Sentence:
     source: str | None = None
     reference: str | None = None
     hypotheses: dict[str, list[tuple[float, str]]] = field(default_factory=lambda: {"H": [], "D": []})
-    #: Of each hypothesis by its place the line of its positions' scores.
+    #: The scores of positions of each hypothesis, by its rank.
     positions: dict[int, str] = field(default_factory=dict)
     line: int = 0
 
@@ -70,9 +69,9 @@ class FairseqNBest(NBestFormat):
     places = frozenset({"scores", "logprobs", "ids"})
 
     text: Literal["D", "H"] | None = option(
-        None, "which lines have the text: D (detokenised) or H; by default D, or H where there is no D"
+        None, "lines with the text: D (detokenised) or H (default: D, or H if there is no D)"
     )
-    base: Literal["2", "e"] = option("2", "the base of the logarithms: 2, or e before version 0.9")
+    base: Literal["2", "e"] = option("2", "base of the logarithms: 2, or e before version 0.9")
 
     def read(
         self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, runtime: Runtime = Runtime()
@@ -184,15 +183,10 @@ class FairseqNBest(NBestFormat):
                 expected="one for each or none",
             )
 
-    def blocks(
-        self,
-        nbest: NBest,
-        path: PathLike = "-",
-        progress_callback: ProgressCallback | None = None,
-        *,
-        runtime: Runtime = Runtime(),
+    def format_blocks(
+        self, nbest: NBest, path: PathLike, progress_callback: ProgressCallback | None = None, *, runtime: Runtime
     ) -> Iterator[bytes]:
-        """Yield the lines of one sentence after the other."""
+        """Yield the lines of each sentence."""
         nbest = self.drop_unsupported(nbest, path, runtime=runtime)
         if not np.isfinite(nbest.scores).all():
             found = "a hypothesis to write has no score, or one that is not finite"
@@ -222,7 +216,7 @@ class FairseqNBest(NBestFormat):
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether all lines are such as fairseq prints, and some are of sentences."""
+        """Return True if all lines look like fairseq's, and some are of sentences."""
         lines = [line.removesuffix("\r") for line in lines]
         return any(map(_LINE.fullmatch, lines)) and all(_LINE.fullmatch(x) or _SKIPPED.fullmatch(x) for x in lines)
 

@@ -1,6 +1,6 @@
-"""JSON values of a file with the lines they are on, strictly read: no key twice, and no NaN where none is meant.
+"""JSON values of a file with their lines, strictly parsed: no repeated keys, and NaN only where it is allowed.
 
-A file has a value on each line, or is one list of values, laid out as it may be.
+A file has a value per line, or is one list of values in any layout.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _LISTS = re.compile(r"[ \t\n\r\[]*")
 
 @dataclass(frozen=True)
 class JsonValue:
-    """A value of a file: the line it begins on, its text, and whether it is an element of the file's only list.
+    """A value of a file: its first line, its text, and whether it is an element of a list that is the whole file.
 
-    It is the `latest` if no line behind it has come yet.
+    It is the `latest` if no later line has come yet.
     """
 
     line: int
@@ -38,7 +38,7 @@ class JsonValue:
 
 @dataclass(frozen=True)
 class JsonReader:
-    """How values are read: what they look like, for messages, whether a file may be one list, and NaN be a number."""
+    """Reader of JSON values: an example for messages, whether a file may be one list, and whether NaN is allowed."""
 
     example: str
     lists: bool = True
@@ -66,7 +66,7 @@ class JsonReader:
             yield JsonValue(number, text, value, latest=latest)
 
     def _whole(self, text: str, path: PathLike) -> Iterator[JsonValue]:
-        """The elements of a list that is the whole file."""
+        """Yield the elements of a list that is the whole file."""
         if not self.lists:
             yield JsonValue(1, text, self._located(text, path, 1))
             return
@@ -107,7 +107,7 @@ class JsonReader:
 
 
 def _numbered(path: PathLike, progress_callback: ProgressCallback | None) -> Iterator[tuple[int, str, bool]]:
-    """Lines with their numbers, and whether each is the last of those that have come."""
+    """Yield lines with their numbers, and whether each is the last that has come so far."""
     for chunk in prompt_chunks(path, progress_callback):
         lines = chunk.lines()
         last = chunk.first_line + len(lines) - 1
@@ -116,7 +116,7 @@ def _numbered(path: PathLike, progress_callback: ProgressCallback | None) -> Ite
 
 
 def first_object(lines: Sequence[str]) -> tuple[int, dict[str, Any]]:
-    """The first object of a file and the number of lists that it is in; an empty one if there is none."""
+    """Return the depth of lists around the first object of a file, and the object; an empty one if there is none."""
     return _first_object(lines[0] if lines[0].lstrip().startswith("{") else "\n".join(lines))
 
 
@@ -132,20 +132,20 @@ def _first_object(text: str) -> tuple[int, dict[str, Any]]:
 
 
 def unknown_keys(fields: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
-    """The keys that a format does not know, in the order they have."""
+    """Return the fields whose keys are not `known`, in their order."""
     known = set(known)
     return {key: value for key, value in fields.items() if key not in known} if fields.keys() - known else {}
 
 
 def string_list(value: Any, key: str) -> list[str]:
-    """Take a list of strings."""
+    """Check and return a list of strings."""
     if not (isinstance(value, list) and all(isinstance(text, str) for text in value)):
         raise DataError(f"'{key}' is {quote(json.dumps(value))}", expected="a list of strings")
     return value
 
 
 def text_list(value: Any, key: str) -> list[str | None]:
-    """Take a list of strings, some of which may be null; null itself is an empty one."""
+    """Check and return a list of strings, some of which may be null; null itself is an empty list."""
     if value is None:
         return []
     if not (isinstance(value, list) and all(isinstance(text, str | None) for text in value)):
@@ -154,7 +154,7 @@ def text_list(value: Any, key: str) -> list[str | None]:
 
 
 def parallel_list(fields: Mapping[str, Any], key: str, size: int) -> Sequence[Any]:
-    """Take a list with an element for each hypothesis, or nothing for each if there is no or an empty list."""
+    """Check and return a list with an element for each hypothesis; None for each if the list is missing or empty."""
     value = fields.get(key) or []
     if not isinstance(value, list) or len(value) not in (0, size):
         count = f"{len(value)} elements" if isinstance(value, list) else quote(json.dumps(value))

@@ -1,9 +1,9 @@
-"""N-best lists as JSON, one sentence a line, for the output of neural systems and language models:
+"""N-best lists as JSON, one sentence per line, for the output of neural systems and language models:
 
     {"id":7,"src":"la maison","hyps":[{"text":"the house","logprob":-1.5,"features":{"lm":-9.25}}],"refs":["a house"]}
 
 (the keys of a sentence are "id", a number or a string, "src", "hyps" and "refs"; those of a hypothesis "text", "score",
-"logprob" and "features"). Only "hyps" and "text" must be there. Other keys are kept in `NBest.extras` and written back,
+"logprob" and "features"). Only "hyps" and "text" are required. Other keys are kept in `NBest.extras` and written back,
 after the known ones. Integers are written as integers where the file had them.
 """
 
@@ -26,14 +26,14 @@ _HYPOTHESIS_KEYS = ("text", "score", "logprob", "features")
 
 @dataclass(frozen=True)
 class JsonlNBest(JsonNBest):
-    """One JSON object a line: a sentence with its hypotheses."""
+    """One JSON object per line: a sentence with its hypotheses."""
 
     name = "jsonl"
     example = '\'{"id":…,"src":…,"hyps":[{"text":…,"logprob":…,"features":{…}}],"refs":[…]}\''
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether the first line is an object with hypotheses."""
+        """Return True if the first line is an object with hypotheses."""
         return isinstance(first_object(lines)[1].get("hyps", 0), list | None)
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:

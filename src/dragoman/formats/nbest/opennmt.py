@@ -1,6 +1,6 @@
-"""What OpenNMT-py's translate writes with `-n_best N -with_score`: `the house<TAB>-0.5`, N lines for each sentence.
+"""Output of OpenNMT-py's translate with `-n_best N -with_score`: `the house<TAB>-0.5`, N lines per sentence.
 
-Without scores it is the format flat, with the option `size=N`.
+For output without scores use the format flat with the option `size=N`.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from dragoman.formats.nbest.format import NBestFormat, continued_ids, suggest_fo
 from dragoman.formats.nbest.lines import EmptyHypotheses, warn_of_empty_hypotheses
 from dragoman.formats.nbest.tabbed import parse_number
 
-# Scores are printed by Python, and so have a point or an exponent; without either it is rather a text of one number.
+# Python prints scores with a point or an exponent; a number without either is rather a text.
 _LINE = re.compile(r"[^\t]*\t-?(?:[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+|inf|nan)\s*")
 
 
 @dataclass(frozen=True)
 class OpenNmtNBest(NBestFormat):
-    """One hypothesis a line, with its score: the same number of lines for every sentence."""
+    """One hypothesis per line, with its score, and the same number of lines for every sentence."""
 
     name = "opennmt"
     places = frozenset({"scores"})
@@ -42,7 +42,7 @@ class OpenNmtNBest(NBestFormat):
     def read(
         self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, runtime: Runtime = Runtime()
     ) -> NBest:
-        """Read one hypothesis a line."""
+        """Read one hypothesis per line."""
         with runtime.stage(f"reading {path}"):
             nbest = self._lists(read_lines(path), 1, path, vocab or Vocab.of())
             if sentences is not None and len(nbest) != sentences:
@@ -55,7 +55,7 @@ class OpenNmtNBest(NBestFormat):
     def read_blocks(
         self, path: PathLike, *, progress_callback: ProgressCallback | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[NBest]:
-        """Read as many sentences at a time as have come."""
+        """Read the sentences as they come."""
         wordless = EmptyHypotheses(path)
         for chunk in chunks_by_size(path, self.size or 1, progress_callback):
             nbest = self._lists(chunk.lines(), chunk.first_line, path, Vocab.of())
@@ -85,13 +85,8 @@ class OpenNmtNBest(NBestFormat):
             extras=Extras(self.name, {}),
         )
 
-    def blocks(
-        self,
-        nbest: NBest,
-        path: PathLike = "-",
-        progress_callback: ProgressCallback | None = None,
-        *,
-        runtime: Runtime = Runtime(),
+    def format_blocks(
+        self, nbest: NBest, path: PathLike, progress_callback: ProgressCallback | None = None, *, runtime: Runtime
     ) -> Iterator[bytes]:
         """Yield one line for each hypothesis."""
         nbest = self.drop_unsupported(nbest, path, runtime=runtime)
@@ -109,7 +104,7 @@ class OpenNmtNBest(NBestFormat):
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether all lines have a text and a score."""
+        """Return True if all lines have a text and a score."""
         return all(_LINE.fullmatch(line) for line in lines)
 
     def _bounds(self, before: int, lines: int, path: PathLike) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

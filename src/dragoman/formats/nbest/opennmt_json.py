@@ -1,11 +1,11 @@
-"""The responses of OpenNMT-py's server, one a line or as a single document.
+"""Responses of OpenNMT-py's server, one per line or as a single document.
 
     [[{"src": "la maison", "tgt": "the house", "n_best": 2, "pred_score": -0.5}, …],
      [{"src": "la maison", "tgt": "a house", "n_best": 2, "pred_score": -0.75}, …]]
 
-The outer list has the ranks, the inner ones the sentences of the request; older servers give one list of `n_best`
-hypotheses of each sentence after the other. Which it is, `n_best` says, or the sources where it is not there. The score
-is a log-probability, normalised as the server was told to. It is written as a response for each sentence.
+The outer list has the ranks, the inner ones the sentences of the request; older servers return one list with the
+`n_best` hypotheses of each sentence in turn. `n_best` shows which it is or, if it is missing, the sources do. The score
+is a log-probability, normalised as the server is configured. Lists are written with a response per sentence.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class OpenNmtJsonNBest(JsonNBest):
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether there is a target in a list of lists."""
+        """Return True if there is a target in a list of lists."""
         depth, fields = first_object(lines)
         return depth == 2 and isinstance(fields.get("tgt"), str)
 
@@ -77,7 +77,7 @@ class OpenNmtJsonNBest(JsonNBest):
 
 
 def _sentences(response: list[list[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
-    """The hypotheses of each sentence."""
+    """Return the hypotheses of each sentence."""
     sizes = {fields.get("n_best") for row in response for fields in row}
     lengths = {len(row) for row in response}
     if len(sizes) > 1 or len(lengths) > 1:

@@ -1,4 +1,4 @@
-"""The order of sentences: the one that their ids have, and one that somebody wants."""
+"""The order of sentences: by their ids, or as requested."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dragoman.formats.nbest.json_values import JsonReader
 
 Id = int | str
 
-#: The keys under which files beside lists have ids and texts; the first that is there counts.
+#: Keys of ids and texts in files beside lists; the first that exists counts.
 ID_KEYS = ("custom_id", "id")
 TEXT_KEYS = ("text", "reference")
 
@@ -28,7 +28,7 @@ _EXAMPLE = "'{\"id\": …}' or '{\"custom_id\": …}' a line"
 
 
 def sort_keys(ids: Sequence[Id]) -> list[Any] | None:
-    """What ids are sorted by: numbers, or the one number that strings which are alike have; None if there is none.
+    """Return sort keys of ids: numbers, or the only number in strings that are otherwise equal; None if there are none.
 
     >>> ids = ["req-17", "req-2", "req-010"]
     >>> [name for _, name in sorted(zip(sort_keys(ids), ids))], sort_keys(["a", "b"])
@@ -43,19 +43,19 @@ def sort_keys(ids: Sequence[Id]) -> list[Any] | None:
     numbers = [text[before : len(text) - after] for text in texts]
     if not all(number.isascii() and number.isdigit() for number in numbers):
         return None
-    # By length and digits: numbers may have more of them than Python reads.
+    # By length and digits: numbers may have more digits than Python converts.
     return [(len(number), number) for number in (number.lstrip("0") for number in numbers)]
 
 
 def _alike(texts: Sequence[str]) -> int:
-    """How many characters all texts begin with, without digits at their end."""
+    """Return the length of the common prefix of all texts, without digits at its end."""
     first, last = min(texts), max(texts)
     same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
     return len(first[:same].rstrip(_DIGITS))
 
 
 def sort_by_id(nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) -> NBest:
-    """Bring sentences into the natural order of their ids, if these have one, and say so if that changes anything."""
+    """Sort sentences by their ids, if these have an order, with a note if that changes anything."""
     keys = sort_keys(nbest.sentence_ids)
     order = [*range(len(nbest))] if keys is None else sorted(range(len(nbest)), key=keys.__getitem__)
     if order == [*range(len(nbest))]:
@@ -68,7 +68,7 @@ def sort_by_id(nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) ->
 
 
 class IdOrderCheck:
-    """Watches ids as sentences come: whether they are in an order of their own; numbers that rise take no memory."""
+    """Checks the order of ids as sentences come; increasing numbers take no memory."""
 
     def __init__(self) -> None:
         self._last: int | None = None
@@ -76,13 +76,13 @@ class IdOrderCheck:
         self._names: list[Id] = []
 
     def watch(self, blocks: Iterable[NBest]) -> Iterator[NBest]:
-        """The same blocks, looked at as they go by."""
+        """Yield the same blocks, and check them."""
         for block in blocks:
             self.add(block)
             yield block
 
     def add(self, nbest: NBest) -> None:
-        """Look at some more sentences."""
+        """Check some more sentences."""
         if nbest.ids is None:
             return
         if self._names or not all(isinstance(name, int) for name in nbest.ids):
@@ -94,7 +94,7 @@ class IdOrderCheck:
             self._last = name
 
     def warn(self, path: PathLike, *, runtime: Runtime = Runtime()) -> None:
-        """Say that ids have no order, or another one than the sentences."""
+        """Warn if ids have no order, or if the sentences are not sorted by them."""
         keys = sort_keys(self._names) if self._names else []
         if keys is None:
             ids = _said(self._names[:2])
@@ -109,12 +109,12 @@ class IdOrderCheck:
 
 
 def read_ids(path: PathLike) -> list[str]:
-    """Read ids in the order wanted: one a line, or JSON objects that have one, like the requests of a batch."""
+    """Read ids in the requested order: one per line, or JSON objects that have one, like the requests of a batch."""
     return _unique([name for name, _ in _entries(path)], path)
 
 
 def read_texts(path: PathLike) -> dict[str, str] | None:
-    """Read texts by their ids, if the file has JSON objects with both a line; None if it has something else."""
+    """Read texts by id from a file with a JSON object per line; None for other files."""
     first = next((line for line in read_lines(path) if line.strip()), "")
     if not first.lstrip().startswith("{"):
         return None
@@ -131,7 +131,7 @@ def read_texts(path: PathLike) -> dict[str, str] | None:
 
 
 def _entries(path: PathLike) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The ids of a file with what comes with them: nothing where they stand by themselves."""
+    """Yield the ids of a file with the other fields of their objects, if any."""
     first = next((line for line in read_lines(path) if line.strip()), "")
     if not first.lstrip().startswith("{"):
         yield from ((line.strip(), {}) for line in read_lines(path) if line.strip())
@@ -154,7 +154,7 @@ def _unique(names: list[str], path: PathLike) -> list[str]:
 
 @dataclass(frozen=True)
 class RequestedOrder:
-    """An order that somebody wants: the ids of lines, or their source texts."""
+    """A requested order: the ids of lines, or their source texts."""
 
     path: PathLike
     ids: Sequence[str] | None = None
@@ -166,7 +166,7 @@ class RequestedOrder:
     def places(
         self, ids: Sequence[Id], sources: Sequence[str] | None, path: PathLike, *, runtime: Runtime = Runtime()
     ) -> NDArray[np.int64]:
-        """For each line the place of its list among those of a file; -1 if it has none, which is said."""
+        """Return the position of the list of each line in a file; -1 if it has none, with a warning."""
         if self.ids is not None:
             found = self._by_id([*map(str, ids)], self.ids, path)
         else:
@@ -179,7 +179,7 @@ class RequestedOrder:
         return found
 
     def arrange(self, nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) -> NBest:
-        """Bring lists into this order; lines without a list get an empty one."""
+        """Arrange lists in this order; lines without a list get an empty one."""
         names = nbest.sentence_ids
         places = self.places(names, nbest.sources, path, runtime=runtime)
         return nbest.placed(places, self.ids or [names[place] if place >= 0 else "" for place in places.tolist()])
@@ -187,10 +187,10 @@ class RequestedOrder:
     def _by_id(self, ids: Sequence[str], wanted: Sequence[str], path: PathLike) -> NDArray[np.int64]:
         place = {name: i for i, name in enumerate(ids)}
         found = np.array([place.get(name, -1) for name in wanted], np.int64)
-        strangers = np.setdiff1d(np.arange(len(ids)), found)
-        if len(strangers):
-            what = f"{len(strangers):,} lists have an id that {self.path} has not, the first of them is"
-            raise DataError(f"{what} {_quoted(ids[strangers[0]])}", path=path, expected="an order of all lists")
+        unknown = np.setdiff1d(np.arange(len(ids)), found)
+        if len(unknown):
+            what = f"{len(unknown):,} lists have an id that {self.path} has not, the first of them is"
+            raise DataError(f"{what} {_quoted(ids[unknown[0]])}", path=path, expected="an order of all lists")
         return found
 
     def _by_source(
@@ -216,7 +216,7 @@ class RequestedOrder:
                 )
                 raise DataError(what, path=path, expected="as many, with ids that have an order")
             found[lines[: len(own)]] = own
-        failed = len(of_text.pop("", ()))  # which have no source, and belong to lines that no other list is of
+        failed = len(of_text.pop("", ()))  # lists without a source belong to lines that have no other list
         if of_text:
             first = next(iter(of_text))
             raise DataError(

@@ -1,10 +1,10 @@
-"""Sockeye's JSON output, one sentence a line: the best translation, and of n-best lists all of them.
+"""Sockeye's JSON output, one sentence per line: the best translation, and in n-best lists all translations.
 
     {"score": 0.5, "scores": [0.5, 0.75], "sentence_id": 0, "translation": "a b", "translations": ["a b", "a c"]}
 
-Its scores are negative log-probabilities, normalised by length, the lower the better; here scores are the better the
-higher, so that their sign changes on the way in and out. With target factors there is a list of scores for each
-translation, of which the first is read. An empty translation may have the score -Infinity, which is none.
+Its scores are negative log-probabilities, normalised by length: lower is better. In Dragoman higher is better, so their
+sign is changed on reading and writing. With target factors there is a list of scores for each translation, and the
+first is read. An empty translation may have the score -Infinity, which means none.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _KEYS = ("sentence_id", "translation", "translations", "score", "scores", "trans
 
 @dataclass(frozen=True)
 class SockeyeNBest(JsonNBest):
-    """What Sockeye writes with `--output-type json`."""
+    """Sockeye's output with `--output-type json`."""
 
     name = "sockeye"
     example = '\'{"sentence_id": …, "translation": …, "score": …, "translations": […], "scores": […]}\''
@@ -38,12 +38,12 @@ class SockeyeNBest(JsonNBest):
     sorted_keys = True
 
     scores: Literal["neglogprob", "logprob"] = option(
-        "neglogprob", "what the scores are: neglogprob (lower is better), as Sockeye writes them, or logprob"
+        "neglogprob", "kind of scores: neglogprob (lower is better), as Sockeye writes them, or logprob"
     )
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether the first object has translations."""
+        """Return True if the first object has translations."""
         depth, fields = first_object(lines)
         return depth < 2 and (
             isinstance(fields.get("translation", 0), str | None) or isinstance(fields.get("translations"), list)

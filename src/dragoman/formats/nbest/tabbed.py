@@ -1,4 +1,4 @@
-"""What formats have in common that have a hypothesis a line and columns of plain text."""
+"""Numbers in columns of plain text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NUMBER = re.compile(NUMBER)
 
 
 def parse_number(text: str, path: PathLike, line: int, column: str = "score") -> float:
-    """Read the number of a column; NaN if there is none."""
+    """Parse the number of a column; NaN if it is empty."""
     text = text.strip()
     if not text:
         return math.nan

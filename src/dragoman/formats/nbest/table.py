@@ -1,13 +1,14 @@
-"""Tables with a header, separated by commas, tabs or semicolons: a hypothesis a row, columns found by their names.
+"""Tables with a header, separated by commas, tabs or semicolons: one hypothesis per row, columns by name.
 
     id,text,score,comet
     0,the house,-0.5,0.81
 
-There must be a column of sentences (`id`, `sentence`, `sentence_id`, `segment`, `segment_id`, `seg_id` or `sent_id`)
-and one of texts (`text`, `hypothesis`, `translation`, `mt`, `candidate` or `output`). `score` and `logprob` are what
-they are called, `source` (`src`) and `reference` (`ref`) belong to the sentence, `rank` and `index` are read over, all
-other columns of numbers are features, and other columns of text are left out with a warning. Quoting is as in RFC 4180.
-Rows may be in any order; sentences are in that of their ids, if these have one (`s2` before `s17`).
+A column of sentence ids is required (`id`, `sentence`, `sentence_id`, `segment`, `segment_id`, `seg_id` or `sent_id`)
+and one of texts (`text`, `hypothesis`, `translation`, `mt`, `candidate` or `output`). `score` and `logprob` are the
+score and the log-probability, `source` (`src`) and `reference` (`ref`) belong to the sentence, and `rank` and `index`
+are ignored. All other columns of numbers are features; other columns of text are left out with a warning. Quoting
+follows RFC 4180. Rows may be in any order; sentences are sorted by their ids, if these have an order (`s2` before
+`s17`).
 """
 
 from __future__ import annotations
@@ -59,14 +60,16 @@ class TableNBest(NBestFormat):
     piecewise = False
 
     delimiter: Literal["comma", "tab", "semicolon"] | None = option(
-        None, "what separates columns (default: what the header has; a comma when writing)"
+        None, "separator of columns (default: as in the header; a comma when writing)"
     )
-    quoted: bool = option(True, "fields may be in double quotes; false: quotes are text, as in many files with tabs")
+    quoted: bool = option(
+        True, "fields may be in double quotes; false: quotes are text, as in many tab-separated files"
+    )
 
     def read(
         self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, runtime: Runtime = Runtime()
     ) -> NBest:
-        """Read one hypothesis a row."""
+        """Read one hypothesis per row."""
         with runtime.stage(f"reading {path}"):
             text = "".join(chunk.data.decode() for chunk in read_chunks(path))
             first = text.partition("\n")[0]
@@ -88,13 +91,8 @@ class TableNBest(NBestFormat):
         warn_of_empty_hypotheses(nbest.hypotheses, path, runtime=runtime)
         return nbest
 
-    def blocks(
-        self,
-        nbest: NBest,
-        path: PathLike = "-",
-        progress_callback: ProgressCallback | None = None,
-        *,
-        runtime: Runtime = Runtime(),
+    def format_blocks(
+        self, nbest: NBest, path: PathLike, progress_callback: ProgressCallback | None = None, *, runtime: Runtime
     ) -> Iterator[bytes]:
         """Yield a header, and one row for each hypothesis."""
         sizes = np.diff(nbest.sentences)
@@ -125,7 +123,7 @@ class TableNBest(NBestFormat):
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether the first line names columns of sentences and texts."""
+        """Return True if the first line names columns of sentences and texts."""
         names = [cell.strip().strip('"') for cell in lines[0].split(_DELIMITERS[_delimiter(lines[0])])]
         roles = [_ROLES.get(name.lower()) for name in names]
         return "id" in roles and "text" in roles
@@ -151,7 +149,7 @@ class TableNBest(NBestFormat):
 
 
 class _Table:
-    """The columns of a table, each for what it is."""
+    """The columns of a table by their roles."""
 
     def __init__(self, header: Sequence[str], lines: Sequence[int], rows: Sequence[Sequence[str]], path: PathLike):
         self._roles: dict[str, int] = {}
@@ -180,7 +178,7 @@ class _Table:
 
     @staticmethod
     def _is_numeric(cells: Sequence[str]) -> bool | None:
-        """Whether the first cell that has something is a number; None if there is no such cell."""
+        """Return whether the first cell that is not empty is a number; None if all are empty."""
         first = next((cell for cell in cells if cell.strip()), None)
         if first is None:
             return None
@@ -204,7 +202,7 @@ class _Table:
         return self._numbers(self._roles[name], name)
 
     def lists(self, vocab: Vocab, style: Mapping[str, int]) -> NBest:
-        """The table as lists: rows of a sentence together."""
+        """Return the table as lists, grouped by sentence."""
         names = [cell.strip() for cell in self._cells[self._roles["id"]]] if self._roles else []
         for name, line in zip(names, self._lines, strict=True):
             if not name:
@@ -243,7 +241,7 @@ class _Table:
 
 
 def _check_number(nbest: NBest, sentences: int, path: PathLike) -> None:
-    """Refuse another number of sentences; numbers must be those from 0."""
+    """Refuse a wrong number of sentences; numbers must count from 0."""
     named = not any(isinstance(name, int) for name in nbest.sentence_ids)
     if len(nbest) != sentences or (not named and nbest.sentence_ids != (*range(sentences),)):
         which = "" if named else f", which are not 0 to {sentences - 1}"
@@ -257,7 +255,7 @@ def _delimiter(header: str) -> Literal["tab", "comma", "semicolon"]:
 
 
 def _feature_rows(columns: Mapping[str, NDArray[np.float64]], rows: int) -> FeatureRows:
-    """Rows of features without those that a hypothesis lacks; a 0 that was there stays."""
+    """Return rows of features without those that a hypothesis lacks; an explicit 0 is kept."""
     if not columns:
         return FeatureRows.zeros(rows)
     matrix = np.stack([*columns.values()], axis=1)

@@ -1,7 +1,7 @@
-"""Hypotheses with the numbers of their sentences, separated by tabs: `0<TAB>the house`, `0<TAB>the house<TAB>-0.5`.
+"""Hypotheses with sentence numbers, separated by tabs: `0<TAB>the house`, `0<TAB>the house<TAB>-0.5`.
 
-That is how scripts around Hugging Face's and other libraries write lists: without a header, the sentences counting up
-from 0, a third column of scores if there are some. Tables with a header are the format csv.
+Scripts for Hugging Face's and other libraries write such lists: without a header, with sentences numbered from 0, and
+an optional third column of scores. Tables with a header have the format csv.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LINE = re.compile(rf"\s*[0-9]+\s*\t[^\t]*(?:\t\s*(?:{NUMBER})?\s*)?")
 
 @dataclass(frozen=True)
 class TsvNBest(NBestFormat):
-    """One hypothesis a line: the sentence's number, the text, and the score if it has one."""
+    """One hypothesis per line: the sentence number, the text, and an optional score."""
 
     name = "tsv"
     places = frozenset({"scores", "ids"})
@@ -39,7 +39,7 @@ class TsvNBest(NBestFormat):
     def read(
         self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, runtime: Runtime = Runtime()
     ) -> NBest:
-        """Read one hypothesis a line."""
+        """Read one hypothesis per line."""
         numbering = Numbering(path, sentences)
         with runtime.stage(f"reading {path}"):
             nbest = self._lists(read_lines(path), 1, path, numbering, vocab or Vocab.of())
@@ -50,7 +50,7 @@ class TsvNBest(NBestFormat):
     def read_blocks(
         self, path: PathLike, *, progress_callback: ProgressCallback | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[NBest]:
-        """Read as many sentences at a time as have come; one is whole when a line of the next has."""
+        """Read the sentences as they come; one is complete when a line of the next has come."""
         numbering, wordless = Numbering(path), EmptyHypotheses(path)
         for chunk in chunks_by_number(path, b"\t", progress_callback):
             nbest = self._lists(chunk.lines(), chunk.first_line, path, numbering, Vocab.of())
@@ -68,7 +68,7 @@ class TsvNBest(NBestFormat):
         for line, text in enumerate(lines, first_line):
             fields = text.split("\t")
             number = fields[0].strip()
-            # More digits than these are no number of a sentence, and no 64-bit integer.
+            # More digits do not fit a 64-bit integer.
             if not (len(fields) in (2, 3) and number.isascii() and number.isdigit() and len(number) < 19):
                 found = f"found {quote(text)}"
                 error = DataError(found, path=path, line=line, expected="'id<TAB>text' or 'id<TAB>text<TAB>score'")
@@ -88,13 +88,8 @@ class TsvNBest(NBestFormat):
             extras=Extras(self.name, {}),
         )
 
-    def blocks(
-        self,
-        nbest: NBest,
-        path: PathLike = "-",
-        progress_callback: ProgressCallback | None = None,
-        *,
-        runtime: Runtime = Runtime(),
+    def format_blocks(
+        self, nbest: NBest, path: PathLike, progress_callback: ProgressCallback | None = None, *, runtime: Runtime
     ) -> Iterator[bytes]:
         """Yield one line for each hypothesis."""
         nbest = self.drop_unsupported(nbest, path, runtime=runtime)
@@ -108,5 +103,5 @@ class TsvNBest(NBestFormat):
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether all lines begin with a number and have two or three columns."""
+        """Return True if all lines begin with a number and have two or three columns."""
         return all(_LINE.fullmatch(line) for line in lines)

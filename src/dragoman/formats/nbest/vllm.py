@@ -1,9 +1,9 @@
-"""vLLM's outputs as JSON, one prompt a line or a list of them: the fields of its RequestOutput.
+"""vLLM's outputs as JSON, one prompt per line or a list of prompts: the fields of its RequestOutput.
 
     {"prompt": "la maison", "outputs": [{"index": 0, "text": "the house", "cumulative_logprob": -1.5}]}
 
-The prompt is the source, the cumulative log-probability of a text's tokens its log-probability; an "id" is the
-sentence's. Other keys (request_id, token_ids, finish_reason, …) are kept and written back.
+The prompt is the source, and the cumulative log-probability of the tokens is the log-probability; an "id" is that of
+the sentence. Other keys (request_id, token_ids, finish_reason, …) are kept and written back.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class VllmNBest(JsonNBest):
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether the first object has outputs."""
+        """Return True if the first object has outputs."""
         depth, fields = first_object(lines)
         return depth < 2 and isinstance(fields.get("outputs", 0), list | None)
 
