@@ -100,7 +100,7 @@ def register(app: typer.Typer) -> None:
         with (
             opened_runtime(cluster, threads, cluster_wait, model=model, send=send_model, runtime=runtime) as opened,
             open_output(out) as stream,
-            runtime.counted("sampling", lines_in(source)) as more,
+            runtime.counter("sampling", lines_in(source)) as more,
         ):
             text = Stream(translator, model, prepared=prepared, runtime=opened.quiet())
             for result in text.results(lines, Outputs(samples=draw), trees=parses, documents=labels):

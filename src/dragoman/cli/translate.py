@@ -155,7 +155,7 @@ def register(app: typer.Typer) -> None:
         targets = None if force is None else read_lines(force)
         with (
             opened_runtime(cluster, threads, cluster_wait, model=model, send=send_model, runtime=runtime) as opened,
-            beside_output(runtime=runtime).counted("translating", lines_in(source)) as more,
+            beside_output(runtime=runtime).counter("translating", lines_in(source)) as more,
         ):
             stream = Stream(translator, model, prepared=prepared, restoration=form, runtime=opened.quiet())
             results = stream.results(lines, outputs, trees=parses, documents=labels, targets=targets)

@@ -39,7 +39,7 @@ class Progress:
         yield lambda done: None
 
     @contextlib.contextmanager
-    def counted(self, name: str, total: int | None, unit: str = "sentences") -> Iterator[Callable[[int], None]]:
+    def counter(self, name: str, total: int | None, unit: str = "sentences") -> Iterator[Callable[[int], None]]:
         """Begin a stage of `total` things, if that is known; yield a function that takes how many more are done."""
         with self.stage(name) as progress_callback:
             done = 0
@@ -179,7 +179,7 @@ class LineProgress(Progress):
         self._say(f"{name}: {format_duration(self._clock() - start)}")
 
     @contextlib.contextmanager
-    def counted(self, name: str, total: int | None, unit: str = "sentences") -> Iterator[Callable[[int], None]]:
+    def counter(self, name: str, total: int | None, unit: str = "sentences") -> Iterator[Callable[[int], None]]:
         """Print how long it may take, and the time left, if it takes long."""
         done = 0
         with self._timed(name, "" if total is None else f" for {total:,} {unit}") as (callback, announced, start):
@@ -243,7 +243,7 @@ class BarProgress(Progress):
             yield lambda done: show(done, f"{done:.0%}")
 
     @contextlib.contextmanager
-    def counted(self, name: str, total: int | None, unit: str = "sentences") -> Iterator[Callable[[int], None]]:
+    def counter(self, name: str, total: int | None, unit: str = "sentences") -> Iterator[Callable[[int], None]]:
         """Draw a bar with the number done, and the number per second, until the stage ends."""
         start, done = time.monotonic(), 0
         of = "" if total is None else f" of {total:,}"

@@ -73,11 +73,11 @@ class Runtime:
         """Begin a stage of the work; yield a callback for the fraction done, from 0 to 1."""
         return self.progress.stage(name)
 
-    def counted(
+    def counter(
         self, name: str, total: int | None, unit: str = "sentences"
     ) -> AbstractContextManager[Callable[[int], None]]:
         """Begin a stage of `total` things, if that is known; yield a function that takes how many more are done."""
-        return self.progress.counted(name, total, unit)
+        return self.progress.counter(name, total, unit)
 
     def note(self, text: str) -> None:
         """Show a message."""

@@ -25,21 +25,23 @@ from dragoman.formats.faults import FAULTS, check_fault
 from dragoman.formats.pair_lines import Ends, Phrases, first_of_each_pair, points_of, write_pair_lines
 
 
-def spelled(path: PathLike, rules: PhrasePairs, spelling: Sequence[str], end: str | None = None) -> PhrasePairs:
+def spell_nonterminals(
+    path: PathLike, rules: PhrasePairs, spelling: Sequence[str], end: str | None = None
+) -> PhrasePairs:
     """Return rules whose nonterminals are words, for writing."""
-    source_vocab, sources = with_nonterminals(path, rules.source_vocab, rules.sources, spelling, end)
-    target_vocab, targets = with_nonterminals(path, rules.target_vocab, rules.targets, spelling, end)
+    source_vocab, sources = add_nonterminals(path, rules.source_vocab, rules.sources, spelling, end)
+    target_vocab, targets = add_nonterminals(path, rules.target_vocab, rules.targets, spelling, end)
     return replace(rules, source_vocab=source_vocab, target_vocab=target_vocab, sources=sources, targets=targets)
 
 
-def with_nonterminals(
+def add_nonterminals(
     path: PathLike, vocab: Vocab, sides: Ragged[np.int32], spelling: Sequence[str], end: str | None = None
 ) -> tuple[Vocab, Ragged[np.int32]]:
     """Return a vocabulary with words for the nonterminals -1, -2, and sides in it, each followed by `end`.
 
     Words that would be read back as nonterminals are refused.
 
-    >>> vocab, sides = with_nonterminals("rules", Vocab.of(["la"]), Ragged.of([[-1, 3]], np.int32), ["[X,1]"])
+    >>> vocab, sides = add_nonterminals("rules", Vocab.of(["la"]), Ragged.of([[-1, 3]], np.int32), ["[X,1]"])
     >>> vocab.text(sides[0])
     '[X,1] la'
     """
@@ -234,4 +236,4 @@ def write_numbered_grammar(
     def lines(rows: NDArray[np.int64], texts: kernels.PairTexts) -> NDArray[np.uint8]:
         return kernels.format_grammar(rows, texts, values, labels, points)
 
-    write_pair_lines(path, spelled(path, rules, _NONTERMINALS), lines, runtime=runtime)
+    write_pair_lines(path, spell_nonterminals(path, rules, _NONTERMINALS), lines, runtime=runtime)

@@ -127,7 +127,7 @@ class TreeFile:
         """Read a file, compressed or not."""
         return cls(read_lines(path), path)
 
-    def attached(self, line: str, words: str | None = None) -> ParsedLine:
+    def attach(self, line: str, words: str | None = None) -> ParsedLine:
         """Attach the next tree to a prepared line; `words` are given if the line holds more than words."""
         found = next(self._trees, None)
         if found is None:
@@ -160,7 +160,7 @@ def with_trees(lines: Iterable[str], trees: TreeFile) -> Iterator[ParsedLine]:
     [('NP',)]
     """
     for line in lines:
-        yield trees.attached(line)
+        yield trees.attach(line)
     trees.finish()
 
 

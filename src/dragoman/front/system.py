@@ -20,7 +20,7 @@ from dragoman.core.progress import Progress, available_cores, choose_progress
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.weights import Weights
-from dragoman.core.work.workers import Needed
+from dragoman.core.work.workers import RequiredFile
 from dragoman.core.workspace import Workspace, free_memory, memory_size
 from dragoman.decision.settings import Decision
 from dragoman.formats.penn_trees import TreeFile
@@ -183,7 +183,7 @@ class System:
             return opened_runtime(None, self.threads)
         if self.folder is None:
             raise UsageError("a cluster loads the model from its folder; call save first")
-        return opened_runtime(cluster, self.threads, needs=[Needed.of(self.folder, model_digest)])
+        return opened_runtime(cluster, self.threads, needs=[RequiredFile.of(self.folder, model_digest)])
 
     @overload
     def explain(self, line: str, *, tree: str | None = None, prepared: bool = False) -> Translation: ...  # type: ignore[overload-overlap]

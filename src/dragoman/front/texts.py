@@ -21,7 +21,7 @@ from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.progress import Progress, available_cores, choose_progress
 from dragoman.core.runtime import Runtime
-from dragoman.core.work.workers import Needed, Workers
+from dragoman.core.work.workers import RequiredFile, Workers
 
 #: A file by its name or path, or lines.
 Text = str | PathLike[str] | Iterable[str]
@@ -134,7 +134,7 @@ def opened_runtime(
     threads: int | None = None,
     progress: Progress | bool = False,
     *,
-    needs: Sequence[Needed] = (),
+    needs: Sequence[RequiredFile] = (),
 ) -> Iterator[Runtime]:
     """The same, or the workers of a cluster, which must have what the work needs."""
     runtime = runtime_of(threads, progress)

@@ -98,7 +98,7 @@ def test_a_log_has_the_time_of_a_long_stage_first_and_the_time_left_once_a_minut
 
 
 def test_what_is_counted_is_told_if_it_takes_long(capsys):
-    with LineProgress(clock(0.0, 1.0, 20.0, 170.0, 200.0)).counted("translating", 1000) as more:
+    with LineProgress(clock(0.0, 1.0, 20.0, 170.0, 200.0)).counter("translating", 1000) as more:
         for count in (10, 100, 890):
             more(count)
     lines = ["translating: about 3 min for 1,000 sentences", "translating: 1,000 sentences in 3 min 20 s"]
@@ -107,6 +107,6 @@ def test_what_is_counted_is_told_if_it_takes_long(capsys):
 
 @pytest.mark.parametrize("total", [1000, None])
 def test_what_is_counted_and_does_not_take_long_is_no_line(capsys, total):
-    with LineProgress(clock(0.0, 4.0, 8.0)).counted("translating", total) as more:
+    with LineProgress(clock(0.0, 4.0, 8.0)).counter("translating", total) as more:
         more(500)
     assert capsys.readouterr().err == ""

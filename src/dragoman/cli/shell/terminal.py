@@ -18,7 +18,7 @@ from rich.text import Text
 from dragoman.core.errors import UsageError
 from dragoman.core.progress import available_cores, live_progress
 from dragoman.core.runtime import Runtime
-from dragoman.core.work.workers import Needed, Workers
+from dragoman.core.work.workers import RequiredFile, Workers
 from dragoman.model.bundle import model_digest
 
 _NO_WIDTH = 10_000
@@ -101,5 +101,5 @@ def opened_runtime(
         raise UsageError("--threads are those of this process; expected that or --cluster")
     here = runtime or runtime_of(threads)
     with Workers.of(cluster, threads=here.threads, patience=wait, progress=here.progress) as workers:
-        workers.require([] if model is None else [Needed.of(model, model_digest, send=send)])
+        workers.require([] if model is None else [RequiredFile.of(model, model_digest, send=send)])
         yield replace(here, workers=workers)

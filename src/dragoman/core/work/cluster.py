@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from dragoman.core.errors import BusyError, DataError, DragomanError, UsageError, version
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.work.processes import ONE_THREAD, QUIET, Bundles, Job, Name, Watch, fork_server, loaded_by_workers
-from dragoman.core.work.workers import Found, Item, Needed, Workers, unfit
+from dragoman.core.work.workers import Found, Item, RequiredFile, Workers, unfit
 
 try:
     import cloudpickle
@@ -214,7 +214,7 @@ class ClusterWorkers(Workers):
             self._forget(running.values())
         return failed
 
-    def require(self, needs: Sequence[Needed]) -> None:
+    def require(self, needs: Sequence[RequiredFile]) -> None:
         """Refuse workers that cannot do the work, now and when they join later."""
         found = self._asked(self._client.run, unfit, version(), tuple(needs), on_error="return")
         for address, wrong in found.items():
@@ -312,7 +312,7 @@ _LEAVING: set[str] = set()
 class _Handshake(distributed.WorkerPlugin):  # type: ignore[misc]
     """Dask plugin that turns away workers that join later and cannot do the work."""
 
-    def __init__(self, wanted: str, needs: tuple[Needed, ...]):
+    def __init__(self, wanted: str, needs: tuple[RequiredFile, ...]):
         self._wanted, self._needs = wanted, needs
 
     def setup(self, worker: Any) -> None:

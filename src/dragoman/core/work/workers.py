@@ -29,7 +29,7 @@ from dragoman.core.work.processes import Job, Name, Watch, fork_server, loaded_b
 _SENT = "sent"
 
 
-def packed(folder: Path) -> bytes:
+def pack_folder(folder: Path) -> bytes:
     """Return an archive of all files of a folder."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as archive:
@@ -66,7 +66,7 @@ def _place(digest: str) -> Path:
 
 
 @dataclass(frozen=True)
-class Needed:
+class RequiredFile:
     """A file or folder that workers read, by its absolute path; `read` returns a digest of its contents.
 
     It is on a shared file system, or it was `sent`: then each machine unpacks it into its cache.
@@ -78,10 +78,10 @@ class Needed:
     sent: bytes | None = None
 
     @classmethod
-    def of(cls, path: Path, read: Callable[[Path], str], *, send: bool = False) -> Needed:
+    def of(cls, path: Path, read: Callable[[Path], str], *, send: bool = False) -> RequiredFile:
         """Describe a file on this machine; with `send`, a folder is packed for workers that cannot see it."""
         found = path.absolute()
-        return cls(found, read(found), read, packed(found) if send else None)
+        return cls(found, read(found), read, pack_folder(found) if send else None)
 
     def missing(self) -> str | None:
         """Return what is wrong with it on this machine, or None."""
@@ -97,7 +97,7 @@ class Needed:
         return None if found == self.digest else f"has something else at {place}"
 
 
-def unfit(wanted: str, needs: Sequence[Needed]) -> str | None:
+def unfit(wanted: str, needs: Sequence[RequiredFile]) -> str | None:
     """Return why this process cannot do the work, or None."""
     if version() != wanted:
         return f"has Dragoman {version()}, and this is {wanted}"
@@ -207,7 +207,7 @@ class Workers(ABC):
         """
 
     @abstractmethod
-    def require(self, needs: Sequence[Needed]) -> None:
+    def require(self, needs: Sequence[RequiredFile]) -> None:
         """Refuse workers of another version, or without a file that the work needs; each is named."""
 
     @abstractmethod
@@ -260,7 +260,7 @@ class ThreadWorkers(Workers):
         """Run jobs in as many processes as there are threads."""
         return run_all(jobs, max(1, self._threads // threads), watch)
 
-    def require(self, needs: Sequence[Needed]) -> None:
+    def require(self, needs: Sequence[RequiredFile]) -> None:
         """Do nothing: this process has all files."""
 
     def close(self) -> None:

@@ -31,7 +31,7 @@ from dragoman.core.own_files import EXPERIMENT, LOCK, is_leftover, lock_folder
 from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
 from dragoman.core.toml import format_toml, read_toml
-from dragoman.core.work.workers import Needed
+from dragoman.core.work.workers import RequiredFile
 from dragoman.evaluation.experiments.plan import Method, Plan
 from dragoman.evaluation.experiments.translations import Translations
 from dragoman.metrics.references import read_references
@@ -125,7 +125,7 @@ class Experiment:
         if plan.systems is not None:
             plan.systems.train(plan.job, runtime=runtime.here())
         jobs = plan.jobs()
-        workers.require([Needed.of(plan.job.model, model_digest), Needed.of(self.out / _PLAN, digest_file)])
+        workers.require([RequiredFile.of(plan.job.model, model_digest), RequiredFile.of(self.out / _PLAN, digest_file)])
         share = Runtime(threads=workers.threads_of(len(jobs)))
         cells = {
             f"{method.name}, seed {seed}": Cell(

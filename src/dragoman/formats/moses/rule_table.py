@@ -20,7 +20,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import quote
-from dragoman.formats.grammar_lines import spelled
+from dragoman.formats.grammar_lines import spell_nonterminals
 from dragoman.formats.moses.phrase_table import pairs_of_table
 from dragoman.formats.moses.table_lines import read_table_lines, write_table_lines
 from dragoman.formats.pair_lines import points_of
@@ -53,7 +53,7 @@ def write_rule_table(path: PathLike, pairs: PhrasePairs, *, runtime: Runtime = R
         pairs.targets.for_kernels(),
         points_of(pairs.alignments),
     )
-    text = replace(spelled(path, pairs, ["[X][X]"] * 2, end="[X]"), alignments=Ragged(*points))
+    text = replace(spell_nonterminals(path, pairs, ["[X][X]"] * 2, end="[X]"), alignments=Ragged(*points))
     write_table_lines(path, text, pairs.scores, extras=True, runtime=runtime)
 
 

@@ -37,7 +37,7 @@ class OpenNmtNBest(NBestFormat):
     name = "opennmt"
     places = frozenset({"scores"})
 
-    size: int | None = option(None, "the number of hypotheses of each sentence, OpenNMT's -n_best", minimum=1)
+    size: int | None = option(None, "number of hypotheses per sentence, OpenNMT's -n_best", minimum=1)
 
     def read(
         self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, runtime: Runtime = Runtime()
