@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.files import read_lines
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.formats.pharaoh import write_links
@@ -96,7 +96,7 @@ def trained(folder: Path, data: Path, pair: str, aligner: str, search: Search) -
         name, *options = aligner.split(":")
         bitext = Bitext.read(source, target)
         start = processor_time()
-        directions = options_from(ALIGNERS.get(name), options).align(bitext)
+        directions = parse_options(ALIGNERS.get(name), options).align(bitext)
         seconds = processor_time() - start
         folder.mkdir(parents=True, exist_ok=True)
         write_links(links, symmetrise(directions))

@@ -14,7 +14,7 @@ import numpy as np
 
 from dragoman.core.corpus import Bitext, Links, links_of
 from dragoman.core.files import read_lines
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
 from dragoman.core.runtime import Runtime
 from dragoman.training.align import ALIGNERS, Directions
 from dragoman.training.align.base import symmetrise
@@ -64,7 +64,7 @@ def measure(data: Path, source: str, target: str, threads: int, repeats: int) ->
     print("|---|---|---|---|---|---|")
     symmetrised = {}
     for name in MODELS:
-        aligner = options_from(ALIGNERS.get(name.partition(":")[0]), name.split(":")[1:])
+        aligner = parse_options(ALIGNERS.get(name.partition(":")[0]), name.split(":")[1:])
         timed = best_of(repeats, partial(aligner.align, bitext, runtime=Runtime(threads=threads)))
         ours = timed.result
         symmetrised[name] = symmetrise(ours)

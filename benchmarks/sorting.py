@@ -1,4 +1,4 @@
-"""How rows that do not fit into memory are best brought together: our runs, Polars and DuckDB.
+"""Grouping rows that do not fit into memory: our spill buffer, Polars and DuckDB.
 
     python benchmarks/sorting.py --rows 10000000 --memory 200M
 
@@ -42,14 +42,14 @@ def nothing(rows: int, memory: int, folder: Path) -> int:
     return 0
 
 
-def runs(rows: int, memory: int, folder: Path) -> int:
+def spill_buffer(rows: int, memory: int, folder: Path) -> int:
     """Buckets on disk, read in partitions that fit, each sorted in memory."""
-    from dragoman.core.spill import BUCKETS, Runs
+    from dragoman.core.spill import BUCKETS, SpillBuffer
     from dragoman.core.workspace import Workspace
 
     found = 0
     with Workspace(memory, folder) as workspace:
-        dealt = Runs(
+        buffer = SpillBuffer(
             workspace,
             "rows",
             lambda block: (block["key"] >> np.uint64(54)).astype(np.uint16),  # type: ignore[operator]
@@ -58,8 +58,8 @@ def runs(rows: int, memory: int, folder: Path) -> int:
             order="number",
         )
         for keys, numbers in blocks(rows):
-            dealt.add({"key": keys, "number": numbers})
-        for part in dealt.partitions():
+            buffer.add({"key": keys, "number": numbers})
+        for part in buffer.partitions():
             keys = np.sort(part["key"], kind="stable")
             found += 1 + int(np.count_nonzero(keys[1:] != keys[:-1]))
     return found
@@ -91,7 +91,7 @@ def duckdb(rows: int, memory: int, folder: Path) -> int:
     return int(answer[0]) if answer else 0
 
 
-WAYS = {way.__name__: way for way in (nothing, runs, polars, duckdb)}
+WAYS = {way.__name__: way for way in (nothing, spill_buffer, polars, duckdb)}
 
 
 def main() -> None:

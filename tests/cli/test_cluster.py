@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dragoman import mbr, train
-from dragoman.core.progress import LineProgress, Remembered
+from dragoman.core.progress import LineProgress, ProgressRecorder
 from dragoman.core.work import cluster as clusters
 from dragoman.core.work.cluster import ClusterWorkers
 from dragoman.decision import gains as sharded_gains
@@ -208,7 +208,7 @@ def test_models_are_those_of_threads(dragoman, toy, address, tmp_path, monkeypat
     assert content(tmp_path / "one") == content(tmp_path / "two")
     if "--smoothing" in options:
         settings = {"tokenised": True, "prune_significance": "a+e", "smoothing": "kneser-ney"}
-        train("train.s", "train.t", out="three", cluster=address, progress=Remembered(), **settings)
+        train("train.s", "train.t", out="three", cluster=address, progress=ProgressRecorder(), **settings)
         assert content(tmp_path / "one") == content(tmp_path / "three")
 
 

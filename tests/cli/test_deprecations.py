@@ -9,7 +9,7 @@ import typer
 from dragoman.cli.main import build_app
 from dragoman.core.deprecations import RENAMED, accept_old_names, current_names
 from dragoman.core.errors import UsageError, version
-from dragoman.core.options import Options, options_from, routed
+from dragoman.core.options import Options, parse_options, split_options
 from dragoman.core.progress import DragomanWarning
 from dragoman.evaluation.experiments import plan
 from dragoman.front.normalisation import Normaliser
@@ -73,8 +73,8 @@ def test_options_take_old_names(cls, old):
     value = _VALUES.get(old, field.default)
     for made in (
         lambda: cls.from_dict({old: value}),
-        lambda: options_from(cls, [f"{old.replace('_', '-')}={value}"]),
-        lambda: cls.from_dict(routed({old: value}, cls, Options)[0]),
+        lambda: parse_options(cls, [f"{old.replace('_', '-')}={value}"]),
+        lambda: cls.from_dict(split_options({old: value}, cls, Options)[0]),
     ):
         with pytest.warns(DragomanWarning, match=f"^{old} is now called {field.name}; .* dropped in version 0.3$"):
             assert getattr(made(), field.name) == value

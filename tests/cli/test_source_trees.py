@@ -56,7 +56,7 @@ def test_translations_have_features_of_trees(translate, syntactic, brackets):
     for row, tree in zip(rows, brackets, strict=False):
         weights = Weights.read(syntactic / "weights")
         assert row["score"] == pytest.approx(sum(weights.get(n, 0.0) * v for n, v in row["features"].items()))
-        line = trees.TreeFile([tree]).attached(row["source"])
+        line = trees.TreeFile([tree]).attach(row["source"])
         expected = {"syntax.equal": 0, "syntax.cross": 0}
         for phrase in row["phrases"]:
             for name in trees.span_features(line.tree, *phrase["source"], ("NP", "VP", "S", "PP"), fine=False):

@@ -58,7 +58,7 @@ def parsed(rng: np.random.Generator, line: str) -> ParsedLine:
     """The line with a random tree, or now and then without a parse."""
     words = line.split()
     brackets = bracketed(random_node(rng, words)) if words and rng.random() < 0.9 else "()"
-    return TreeFile([brackets]).attached(line)
+    return TreeFile([brackets]).attach(line)
 
 
 def span_features(tree: SourceTree, begin: int, end: int, labels: Sequence[str], *, fine: bool) -> Counter[str]:

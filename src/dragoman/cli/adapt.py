@@ -11,8 +11,8 @@ import typer
 from dragoman.cli.model import parse_named, parse_two_files, print_interpolation_weights, print_model
 from dragoman.cli.shell.flags import Flags, Force, command, refuse_existing
 from dragoman.cli.shell.machine import Machine
-from dragoman.core.locks import output_locked
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
+from dragoman.core.own_files import lock_output
 from dragoman.training.adapt import SYSTEMS, Adaptation, AdaptRecipe, check_systems, domain_first
 from dragoman.training.align import ALIGNERS
 from dragoman.training.lm.kneser_ney import KneserNey
@@ -76,11 +76,11 @@ def register(app: typer.Typer) -> None:
         }
         files = domain_first(files, domain)
         runtime = machine.runtime()
-        chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
+        chosen = parse_options(ALIGNERS.get(aligner), aligner_option or [])
         recipe = AdaptRecipe(adaptation, preparation, cleaning, chosen, phrase_model, kneser_ney)
         with contextlib.ExitStack() as locks:
             for folder in folders.values():
-                locks.enter_context(output_locked(folder))
+                locks.enter_context(lock_output(folder))
             systems = recipe.read(files, source, reference, runtime=runtime)
             for name, folder in folders.items():
                 model = systems.model(name)

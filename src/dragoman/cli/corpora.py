@@ -12,7 +12,7 @@ from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Force, command, command_group, refuse_existing
 from dragoman.cli.shell.machine import Machine
 from dragoman.core.errors import UsageError
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
 from dragoman.corpora import CORPORA
 from dragoman.corpora.archive import Archive
 from dragoman.corpora.recipe import Recipe
@@ -72,7 +72,7 @@ def register(app: typer.Typer) -> None:
         given = [f"{key}={value}" for key, value in (("folder", folder), ("mirror", mirror)) if value is not None]
         if given and not issubclass(corpus, Archive):
             raise UsageError(f"corpus '{name}' is made from packages; expected no --from and no --mirror")
-        recipe = options_from(corpus, [*(option or []), *given])
+        recipe = parse_options(corpus, [*(option or []), *given])
         manifest = recipe.build(out, seed=seed, runtime=Machine().runtime())
         rows = [(step, count) for step, count in manifest.counts.items()]
         terminal.output().print(

@@ -15,8 +15,8 @@ from dragoman.cli.demo_story import Story, show
 from dragoman.cli.shell.flags import command
 from dragoman.cli.shell.machine import Machine
 from dragoman.core.corpus import Corpus
-from dragoman.core.errors import DataError
-from dragoman.core.files import open_output, read_lines, write_error
+from dragoman.core.errors import DataError, write_error
+from dragoman.core.files import open_output, read_lines
 from dragoman.core.runtime import Runtime
 from dragoman.core.toml import read_toml
 from dragoman.corpora import CORPORA
@@ -206,10 +206,10 @@ def _tune(out: Path, runtime: Runtime) -> tuple[ExperimentReport, list[str], Tra
 
 def _translate(translator: Translator, lines: Sequence[str], runtime: Runtime) -> list[Translation]:
     translations: list[Translation] = []
-    with runtime.stage("translating the test verses") as done:
+    with runtime.stage("translating the test verses") as progress_callback:
         for translation in translator.translate(lines):
             translations.append(translation)
-            done(len(translations) / len(lines))
+            progress_callback(len(translations) / len(lines))
     return translations
 
 

@@ -95,12 +95,12 @@ def register(app: typer.Typer) -> None:
         }
         with output_folder(out) as folder:
             found = []
-            with runtime.stage(f"diagnosing {len(lines):,} sentences") as done:
+            with runtime.stage(f"diagnosing {len(lines):,} sentences") as progress_callback:
                 for one in diagnoses(translator, lines, options, schedule, seed=seed, runtime=runtime):
                     found.append(one)
                     if not one.exact:
                         runtime.warn(f"line {one.number} is too large for exact numbers ({one.words} words)")
-                    done(len(found) / len(lines))
+                    progress_callback(len(found) / len(lines))
             summary = summarise(found)
             _write(folder, setting, found, summary)
         _print(found, summary)

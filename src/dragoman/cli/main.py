@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from dragoman.cli.shell.commands import ANY_WIDTH, LazyGroup
-from dragoman.core.errors import DragomanError
+from dragoman.core.errors import DragomanError, write_error
 
 _HELP = """
 Train, tune, inspect and apply log-linear translation models, and exchange them with other toolkits.
@@ -145,8 +145,6 @@ def main() -> None:
         _drop_output()
         sys.exit(1)
     except OSError as error:  # files have their own sentences, or at least a name
-        from dragoman.core.files import write_error  # which needs all libraries for compressed files
-
         _drop_output()
         named = f"{error.filename}: {error.strerror}" if error.filename else write_error("standard output", error)
         print(f"dragoman: error: {named}", file=sys.stderr)

@@ -36,7 +36,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import open_output
 from dragoman.core.nbest import NBest
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
 from dragoman.decision.blocks import (
     BlockDecisions,
@@ -50,7 +50,7 @@ from dragoman.decision.blocks import (
 from dragoman.decision.mbr import Mbr
 from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.formats.nbest.format import NBestFormat
-from dragoman.formats.nbest.order import Id, IdsInTurn, Wanted
+from dragoman.formats.nbest.order import Id, IdOrderCheck, RequestedOrder
 from dragoman.metrics.combined import parse_metric
 
 
@@ -131,7 +131,7 @@ def register(app: typer.Typer) -> None:
             raise UsageError("--weights replaces --weights-from and --scale; give one or the other")
         if picture is not None:
             require_matplotlib()
-        wanted, seen = output_order(order, source), IdsInTurn()
+        wanted, seen = output_order(order, source), IdOrderCheck()
         rule = Mbr(metric=metric, scale=scale, weights_from=weights_from)
         # Files of weights and utilities cover all sentences, which are then one block.
         whole = weights is not None or utility_matrix is not None or utility_matrix_in is not None
@@ -140,7 +140,7 @@ def register(app: typer.Typer) -> None:
             if not (whole or (_is_standard(out) and sys.stdout.isatty())):
                 done = stack.enter_context(runtime.stage(f"choosing among {candidates}"))
             form = chosen_format(candidates, format_name, format_option, failed)
-            lists = others = seen.watched(_read(candidates, form, whole, done, runtime))
+            lists = others = seen.watch(_read(candidates, form, whole, done, runtime))
             if evidence is not None:
                 same = evidence_format is None and evidence_format_option is None
                 named = (format_name, format_option) if same else (evidence_format, evidence_format_option)
@@ -236,9 +236,11 @@ def _is_standard(out: Path) -> bool:
     return os.fspath(out) == "-"
 
 
-def _read(path: Path, form: NBestFormat, whole: bool, done: ShareDone | None, runtime: Runtime) -> Iterator[NBest]:
+def _read(
+    path: Path, form: NBestFormat, whole: bool, done: ProgressCallback | None, runtime: Runtime
+) -> Iterator[NBest]:
     """Read lists in blocks, or as one block; read ahead until there is a candidate, or raise an error."""
-    blocks = form.read_blocks(path, done=done, runtime=runtime.quiet())
+    blocks = form.read_blocks(path, progress_callback=done, runtime=runtime.quiet())
     if whole:
         all_blocks = [*map(_without_features, blocks)]
         blocks = iter([join_blocks(all_blocks)] if all_blocks else [])
@@ -275,7 +277,7 @@ def _weighted(blocks: Iterator[NBest], weights: Path, owner: Path) -> Iterator[N
 class _OutputLines:
     """Lines of the output: as they are decided, or at the end if another order is asked for."""
 
-    def __init__(self, path: Path, wanted: Wanted | None, show_ids: bool, *, runtime: Runtime):
+    def __init__(self, path: Path, wanted: RequestedOrder | None, show_ids: bool, *, runtime: Runtime):
         self._path, self._wanted, self._show_ids, self._runtime = path, wanted, show_ids, runtime
         self._ids: list[Id] = []
         self._sources: list[str] = []

@@ -15,7 +15,7 @@ from dragoman.cli.shell.flags import Flags, Force, Prepared, command, command_gr
 from dragoman.cli.shell.machine import Machine
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import UsageError
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
 from dragoman.core.ragged import Ragged
 from dragoman.core.registry import Registry
 from dragoman.core.vocab import UNK
@@ -256,7 +256,7 @@ def _add_mix(group: typer.Typer) -> None:
             mixing,
             tuning=tuning,
             base=None if base is None else Model.load(base),
-            aligner=options_from(ALIGNERS.get(aligner), aligner_option or []),
+            aligner=parse_options(ALIGNERS.get(aligner), aligner_option or []),
             runtime=runtime,
         )
         with runtime.stage(f"writing {out}"):
@@ -266,7 +266,7 @@ def _add_mix(group: typer.Typer) -> None:
 
 def _feature(features: Registry[Chosen], text: str) -> Feature:
     name, colon, options = text.partition(":")
-    return options_from(features.get(name), options.split(",") if colon else [])
+    return parse_options(features.get(name), options.split(",") if colon else [])
 
 
 def _tagged(tagged: Path | None, text: Path | None, tags: Path | None) -> TaggedText | None:

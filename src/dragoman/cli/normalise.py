@@ -24,7 +24,7 @@ from dragoman.cli.shell.flags import (
 from dragoman.cli.shell.machine import Machine
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output, read_chunks, read_lines
-from dragoman.core.locks import output_locked
+from dragoman.core.own_files import lock_output
 from dragoman.core.runtime import Runtime
 from dragoman.decision.rule import Rule
 from dragoman.decision.settings import Decision
@@ -92,7 +92,7 @@ def register(app: typer.Typer) -> None:
         """
         refuse_existing(out, force)
         runtime = machine.runtime()
-        with output_locked(out):
+        with lock_output(out):
             tuning = None if not dev else read_examples(dev, spelling, runtime=runtime)
             if tuning is not None and not len(tuning):
                 raise DataError(

@@ -19,7 +19,7 @@ from dragoman.cli.shell.machine import Machine
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, read_lines
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
 from dragoman.formats.pharaoh import write_links
 from dragoman.model.bundle import Model
 from dragoman.training.align import ALIGNERS
@@ -57,7 +57,7 @@ def register(app: typer.Typer) -> None:
         machine: Machine = Machine(),
     ) -> None:
         """Align the words of a parallel text in both directions; prints links like `0-0 1-2` (Pharaoh format)."""
-        chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
+        chosen = parse_options(ALIGNERS.get(aligner), aligner_option or [])
         directions = chosen.align(Bitext.read(source, target), runtime=machine.runtime())
         if symmetrise_by == "forward" or symmetrise_by == "reverse":
             links = getattr(directions, symmetrise_by)
@@ -96,7 +96,7 @@ def register(app: typer.Typer) -> None:
         Use the result for `dragoman model add-features --tagged`. textblob is for English and needs the extra `tag`;
         spacy uses any pipeline that is installed; most-frequent learns from a tagged text.
         """
-        chosen = options_from(TAGGERS.get(tagger), tagger_option or [])
+        chosen = parse_options(TAGGERS.get(tagger), tagger_option or [])
         lines: Iterable[str] = read_lines(text)
         if for_model is not None:
             prepared = replace(Model.load(for_model).preparation(), lowercase=False)

@@ -32,12 +32,12 @@ from dragoman.cli.shell.machine import Machine
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output
 from dragoman.core.nbest import NBest
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.evaluation.statistics.significance import bootstrap_scores, confidence_interval
 from dragoman.formats.nbest.format import NBestFormat
-from dragoman.formats.nbest.order import IdsInTurn, read_texts
+from dragoman.formats.nbest.order import IdOrderCheck, read_texts
 from dragoman.front.candidates import first_hypotheses
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import read_references, reference_files
@@ -115,7 +115,7 @@ def register(app: typer.Typer) -> None:
         bleu:tokenise=none` turns it off.
         """
         runtime = machine.runtime()
-        tuner = options_from(TUNERS.get(method), method_option or [])
+        tuner = parse_options(TUNERS.get(method), method_option or [])
         if not isinstance(tuner, Tuner):
             raise UsageError(f"{method} samples derivations of a model; lists need one of {', '.join(_methods())}")
         parse_metric(metric)  # refuses what it cannot read before anything else is read
@@ -127,7 +127,7 @@ def register(app: typer.Typer) -> None:
         count = len(references[0]) if by_id is None and wanted is None else None
         lists = asked.read(failed=failed, sentences=count, runtime=runtime).lists
         if wanted is not None:
-            lists = wanted.arranged(lists, candidates, runtime=runtime)
+            lists = wanted.arrange(lists, candidates, runtime=runtime)
         elif by_id is None:
             _warn_of_order(lists, candidates, runtime)
         if by_id is not None:
@@ -194,7 +194,7 @@ def register(app: typer.Typer) -> None:
             )
         sorted_lists = reranked(lists, chosen)
         if wanted is not None:
-            sorted_lists = wanted.arranged(sorted_lists, candidates, runtime=runtime)
+            sorted_lists = wanted.arrange(sorted_lists, candidates, runtime=runtime)
         elif not ids:
             _warn_of_order(lists, candidates, runtime)
         firsts, names = first_hypotheses(sorted_lists), sorted_lists.sentence_ids
@@ -210,7 +210,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _warn_of_order(lists: NBest, path: Path, runtime: Runtime) -> None:
-    seen = IdsInTurn()
+    seen = IdOrderCheck()
     seen.add(lists)
     seen.warn(path, runtime=runtime)
 

@@ -95,7 +95,7 @@ def register(app: typer.Typer) -> None:
         with (
             machine.open_for(model, runtime=runtime) as opened,
             open_output(out) as stream,
-            runtime.counted("sampling", try_count_lines(source)) as more,
+            runtime.counter("sampling", try_count_lines(source)) as more,
         ):
             text = Stream(translator, model, prepared=prepared, runtime=opened.quiet())
             for result in text.results(lines, Outputs(samples=draw), trees=parses, documents=labels):

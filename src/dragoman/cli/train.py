@@ -14,8 +14,8 @@ from dragoman.cli.shell.flags import Flags, Force, command, refuse_existing
 from dragoman.cli.shell.machine import ClusterMachine
 from dragoman.core.checkpoint import Checkpoint
 from dragoman.core.errors import UsageError
-from dragoman.core.options import options_from
-from dragoman.core.workspace import Workspace, free_memory, memory_size, shown_size
+from dragoman.core.options import parse_options
+from dragoman.core.workspace import Workspace, format_size, free_memory, memory_size
 from dragoman.training.align import ALIGNERS
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.phrases import PhraseModel
@@ -105,7 +105,7 @@ def register(app: typer.Typer) -> None:
         if (with_phrases or on_demand) and not hierarchical:
             raise UsageError("--with-phrases and --on-demand are for hierarchical models; expected --hierarchical too")
         refuse_existing(out, force)
-        chosen = options_from(ALIGNERS.get(aligner), aligner_option or [])
+        chosen = parse_options(ALIGNERS.get(aligner), aligner_option or [])
         limit = free_memory() // 2 if memory is None else memory_size(memory)
         with (
             machine.open() as opened,
@@ -114,7 +114,7 @@ def register(app: typer.Typer) -> None:
         ):
             runtime = replace(opened, workspace=workspace, checkpoint=checkpoint)
             here = runtime.here()
-            runtime.note(f"memory: {shown_size(limit)}")
+            runtime.note(f"memory: {format_size(limit)}")
             text = prepare(source, target, preparation, runtime=here)
             rules = rule_model if hierarchical else None
             model = train_model(
@@ -125,6 +125,6 @@ def register(app: typer.Typer) -> None:
                 arpas=arpa or [],
                 runtime=runtime,
             ).model
-            with runtime.stage(f"writing {out}") as share:
-                model.save(out, share)
+            with runtime.stage(f"writing {out}") as progress_callback:
+                model.save(out, progress_callback)
         print_model(model, title=str(out))

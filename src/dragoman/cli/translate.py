@@ -29,7 +29,7 @@ from dragoman.cli.shell.machine import ModelMachine
 from dragoman.cli.shell.side_outputs import SideOutputs
 from dragoman.core.errors import UsageError
 from dragoman.core.files import read_lines
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
 from dragoman.core.runtime import Runtime
 from dragoman.decision import RULES
 from dragoman.decision.settings import Decision
@@ -156,11 +156,11 @@ def register(app: typer.Typer) -> None:
         if rule is not None:
             outputs = _decision_outputs(rule, sampling_option, seed)
         elif anneal:
-            outputs = replace(outputs, annealing=options_from(Annealing, annealing_option or []), seed=seed)
+            outputs = replace(outputs, annealing=parse_options(Annealing, annealing_option or []), seed=seed)
         targets = None if force is None else read_lines(force)
         with (
             machine.open_for(model, runtime=runtime) as opened,
-            quiet_beside_output(runtime=runtime).counted("translating", try_count_lines(source)) as more,
+            quiet_beside_output(runtime=runtime).counter("translating", try_count_lines(source)) as more,
         ):
             stream = Stream(translator, model, prepared=prepared, restoration=form, runtime=opened.quiet())
             results = stream.results(lines, outputs, trees=parses, documents=labels, targets=targets)
@@ -198,7 +198,7 @@ def _decision_outputs(rule: Decision, sampling: Sequence[str] | None, seed: int)
     """Ask for the strings that a decision rule chooses."""
     if rule.evidence != "samples":
         return Outputs(decision=rule)
-    draw = Draw(options_from(Sampling, sampling or [], rule.sampling), seed, features=False)
+    draw = Draw(parse_options(Sampling, sampling or [], rule.sampling), seed, features=False)
     return Outputs(decision=rule, samples=draw)
 
 

@@ -33,7 +33,7 @@ from dragoman.cli.shell.loading import load_translator, sample_drawer
 from dragoman.cli.shell.machine import Machine, ModelMachine
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
 from dragoman.core.runtime import Runtime
 from dragoman.decision import RULES
 from dragoman.decision.rule import Evidence
@@ -151,7 +151,7 @@ def register(app: typer.Typer) -> None:
             model=model,
             source=source,
             references=tuple(reference),
-            tuner=options_from(TUNERS.get(method), method_option or []),
+            tuner=parse_options(TUNERS.get(method), method_option or []),
             metric=metric,
             loop=loop,
             validation=validation,
@@ -225,7 +225,7 @@ def register(app: typer.Typer) -> None:
         scorer = measure.scorer(text.references)
         points = search_grid(rules, parts, scorer, runtime=runtime)
         best = best_point(points, measure)
-        sampling = options_from(Sampling, sampling_option or []) if by_samples else None
+        sampling = parse_options(Sampling, sampling_option or []) if by_samples else None
         found = Decision(best.rule, chosen.evidence, chosen.nbest_size, sampling)
         tuning = {"metric": metric, "score": round(best.score, 4), "source": str(source), "grid": grid}
         with open_output(out) as stream:

@@ -1,1 +1,1 @@
-"""What everything speaks: errors, files, vocabularies, corpora, phrase pairs, n-grams, options, progress."""
+"""Types and tools of all rooms: errors, files, vocabularies, corpora, phrase pairs, n-grams, options, progress."""

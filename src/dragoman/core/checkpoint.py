@@ -1,4 +1,4 @@
-"""What whole stages of a training have made, kept beside its output: a training that was killed goes on from there."""
+"""Checkpoints of training: the results of complete stages, beside the output, so that a killed training can resume."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from dragoman.core.checksums import compare_checksums, write_checksums
 from dragoman.core.corpus import Bitext
-from dragoman.core.errors import DataError, version
-from dragoman.core.files import PathLike, write_error
-from dragoman.core.locks import output_locked
-from dragoman.core.own_files import CHECKPOINT
+from dragoman.core.errors import DataError, version, write_error
+from dragoman.core.files import PathLike
+from dragoman.core.own_files import CHECKPOINT, lock_output
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.store import Arrays, load_arrays
 
@@ -28,9 +27,9 @@ _KEY = "key"
 
 
 class Checkpoint:
-    """A hidden folder with a folder for each stage that is whole; it goes away when training ends, unless it is killed.
+    """A hidden folder with a folder for each complete stage; removed when training ends, unless it is killed.
 
-    A stage has a key, which says what it was made of: one with another key is made again.
+    The key of a stage identifies its inputs: a stage with another key is computed again.
     """
 
     def __init__(self, out: PathLike):
@@ -38,8 +37,8 @@ class Checkpoint:
         self.folder = self._out.with_name(f".{self._out.name}.checkpoint")
         self._lock = contextlib.ExitStack()
 
-    def found(self, stage: str, key: str, progress: Progress = SILENT) -> Arrays | None:
-        """The arrays of a stage, mapped, if it is of this key and as it was written; one that is not is dropped."""
+    def load(self, stage: str, key: str, progress: Progress = SILENT) -> Arrays | None:
+        """Memory-map the arrays of a stage if it has this key; None if it has another one, or is damaged (removed)."""
         folder = self.folder / stage
         with contextlib.suppress(OSError, UnicodeDecodeError):
             if (folder / _KEY).read_text(encoding="ascii") != key:
@@ -52,15 +51,15 @@ class Checkpoint:
                 reason = f"{folder}: has {len(arrays)} arrays, and {files} were written"
             except DataError as error:
                 reason = str(error)
-            progress.warn(f"what a training that was killed has left is made again: {reason}")
+            progress.warn(f"a stage of the killed training is damaged and is computed again: {reason}")
             shutil.rmtree(folder, ignore_errors=True)
         return None
 
-    def made(self, stage: str, key: str, write: Callable[[Path], None]) -> Arrays:
-        """Let arrays be written to a folder, and keep it as that of a stage; returns them, mapped."""
+    def save(self, stage: str, key: str, write: Callable[[Path], None]) -> Arrays:
+        """Let `write` write the arrays of a stage to a folder, and return them, memory-mapped."""
         partial = self.folder / f"{stage}.partial"
         try:
-            (self.folder / stage / _KEY).unlink(missing_ok=True)  # what has no key counts for nothing, whole or not
+            (self.folder / stage / _KEY).unlink(missing_ok=True)  # without a key the stage is ignored, complete or not
             for old in (partial, self.folder / stage):
                 shutil.rmtree(old, ignore_errors=True)
             partial.mkdir(parents=True)
@@ -73,8 +72,8 @@ class Checkpoint:
         return load_arrays(self.folder / stage)
 
     def __enter__(self) -> Self:
-        """Keep all others from making the same folder."""
-        self._lock.enter_context(output_locked(self._out))
+        """Lock the output."""
+        self._lock.enter_context(lock_output(self._out))
         return self
 
     def __exit__(
@@ -90,11 +89,11 @@ class Checkpoint:
 
 
 def stage_key(bitext: Bitext, options: Mapping[str, Any], arrays: Iterable[NDArray[np.generic]] = ()) -> str:
-    """What a stage is made of, in a few letters: text, options, other arrays, and the version of Dragoman."""
-    found = hashlib.sha256(json.dumps([version(), options], sort_keys=True, default=str).encode())
+    """Return a key of the inputs of a stage: text, options, other arrays, and the version of Dragoman."""
+    digest = hashlib.sha256(json.dumps([version(), options], sort_keys=True, default=str).encode())
     for corpus in (bitext.source, bitext.target):
         for array in (corpus.sentences.values, corpus.sentences.offsets, corpus.vocab.blob, corpus.vocab.offsets):
-            found.update(np.ascontiguousarray(array).data)
+            digest.update(np.ascontiguousarray(array).data)
     for more in arrays:
-        found.update(np.ascontiguousarray(more).data)
-    return found.hexdigest()
+        digest.update(np.ascontiguousarray(more).data)
+    return digest.hexdigest()

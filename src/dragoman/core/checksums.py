@@ -1,4 +1,4 @@
-"""Checksums and digests of files, and a note of which files have been checked already."""
+"""Checksums and digests of files, and a record of files that have been verified already."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dragoman.core.errors import DataError, version
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.toml import format_toml, read_toml
 
-#: The file that the checksums of arrays are in.
+#: The file with the checksums of arrays.
 CHECKSUMS = "checksums.toml"
 
 
 def checksum(path: Path) -> int:
-    """Read a file from end to end and return its checksum."""
+    """Return the checksum of a file."""
     value = 0
     with path.open("rb") as stream:
         while block := stream.read(1 << 22):
@@ -29,29 +29,26 @@ def checksum(path: Path) -> int:
 
 
 def is_whole(path: Path, expected: int) -> bool:
-    """Whether a file is there, is a file, and has the checksum that it was written with."""
+    """Return True if the file exists and has the expected checksum."""
     try:
         return path.is_file() and checksum(path) == expected
     except OSError:
         return False
 
 
-def write_checksums(folder: Path, share: ShareDone = lambda share: None) -> None:
+def write_checksums(folder: Path, progress_callback: ProgressCallback = lambda done: None) -> None:
     """Write the checksums of all arrays in a folder."""
     found, done, files = {}, 0, _array_files(folder)
     total = sum(file.stat().st_size for file in files)
     for file in files:
         found[file.relative_to(folder).as_posix()] = checksum(file)
         done += file.stat().st_size
-        share(done / total)
+        progress_callback(done / total)
     (folder / CHECKSUMS).write_text(format_toml(found), encoding="utf-8")
 
 
 def compare_checksums(folder: Path, *, complete: bool) -> int:
-    """Refuse arrays that are not as they were written and, if they are to be `complete`, missing ones.
-
-    Returns how many there are in the list.
-    """
+    """Refuse damaged arrays and, if the folder must be `complete`, missing ones; return the number of arrays listed."""
     expected = read_toml(folder / CHECKSUMS)
     for name, value in expected.items():
         file = folder / name
@@ -64,7 +61,7 @@ def compare_checksums(folder: Path, *, complete: bool) -> int:
 
 
 def checked_files(folder: Path) -> list[Path]:
-    """The files of a model that have to be checked again when one of them changes."""
+    """Return the files of a model; when one of them changes, all are verified again."""
     return [folder / "model.toml", *folder.glob(CHECKSUMS), *_array_files(folder)]
 
 
@@ -73,7 +70,7 @@ def _array_files(folder: Path) -> list[Path]:
 
 
 def digest(files: Iterable[Path]) -> str:
-    """Return sixteen hexadecimal digits that stand for the bytes of some files, in this order.
+    """Return a digest of the contents of files, in this order: sixteen hexadecimal digits.
 
     >>> digest([])
     'e3b0c44298fc1c14'
@@ -86,20 +83,20 @@ def digest(files: Iterable[Path]) -> str:
     return found.hexdigest()[:16]
 
 
-def digest_of(file: Path) -> str:
-    """Return what stands for the bytes of one file."""
+def digest_file(file: Path) -> str:
+    """Return the digest of one file."""
     return digest([file])
 
 
-#: How many sets of files are remembered, the last ones.
-_KEPT = 500
+#: Number of fingerprints that are remembered, the latest ones.
+_MAX_MARKS = 500
 
-#: A file that was written this short a time ago may be written again without a later time of change.
+#: A file written more recently than this may be written again without a new modification time.
 _SETTLED_NS = 2_000_000_000
 
 
 def fingerprint(files: Sequence[Path]) -> str | None:
-    """What tells these files from all others without a look inside; None if one of them has only just been written."""
+    """Return a fingerprint of files without reading them; None if one of them has only just been written."""
     found = hashlib.sha256(version().encode())
     now = time.time_ns()
     for file in files:
@@ -111,16 +108,16 @@ def fingerprint(files: Sequence[Path]) -> str | None:
 
 
 def is_verified(mark: str) -> bool:
-    """Whether files with this fingerprint have been checked on this machine."""
+    """Return True if files with this fingerprint have been verified on this machine."""
     return mark in _marks()
 
 
 def remember_verified(mark: str) -> None:
-    """Note that files with this fingerprint have been checked; where nothing can be written, they are not noted."""
+    """Remember that files with this fingerprint have been verified; does nothing if the cache cannot be written."""
     place = _place()
     with contextlib.suppress(OSError):
         place.parent.mkdir(parents=True, exist_ok=True)
-        marks = [*(other for other in _marks() if other != mark), mark][-_KEPT:]
+        marks = [*(other for other in _marks() if other != mark), mark][-_MAX_MARKS:]
         with tempfile.NamedTemporaryFile("w", dir=place.parent, encoding="ascii", delete=False) as stream:
             try:
                 stream.write("".join(f"{mark}\n" for mark in marks))
@@ -135,10 +132,10 @@ def _place() -> Path:
 
 
 def cache_folder() -> Path:
-    """Where things are kept that can be had again."""
-    # A relative path means nothing here, as the specification of these folders says.
+    """Return the folder for data that can be made again."""
+    # The XDG specification says that relative paths are to be ignored.
     given = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    home = os.path.expanduser("~/.cache")  # noqa: PTH111 - that of a path fails where there is no home
+    home = os.path.expanduser("~/.cache")  # noqa: PTH111 - Path.home() fails where there is no home
     return (given if given.is_absolute() else Path(home)) / "dragoman"
 
 

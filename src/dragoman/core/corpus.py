@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, read_chunks
-from dragoman.core.progress import ShareDone, within
+from dragoman.core.progress import ProgressCallback, within
 from dragoman.core.ragged import Ragged, blocks_of
 from dragoman.core.spill import SMALL_PART, RaggedWriter
 from dragoman.core.store import load_arrays
 from dragoman.core.vocab import Vocab, common_vocab
 from dragoman.core.workspace import Workspace
 
-#: Text is numbered in pieces of so many bytes: each time costs as much as a look at the whole vocabulary.
+#: Bytes of text that are numbered at a time; each time costs as much as one pass over the vocabulary.
 _BYTES_AT_ONCE = 1 << 23
 
 
@@ -44,13 +44,13 @@ class Corpus:
         vocab: Vocab | None = None,
         *,
         workspace: Workspace | None = None,
-        share: ShareDone = lambda share: None,
+        progress_callback: ProgressCallback = lambda done: None,
     ) -> Corpus:
-        """Read a tokenised text file, one sentence a line; words are added to `vocab` (a new one by default)."""
+        """Read a tokenised text file, one sentence per line; words are added to `vocab` (a new one by default)."""
         builder = CorpusBuilder(vocab, workspace)
         for chunk in read_chunks(path):
             builder.add(chunk.data)
-            share(chunk.share)
+            progress_callback(chunk.share)
         return builder.corpus()
 
     @classmethod
@@ -62,7 +62,7 @@ class Corpus:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Corpus]) -> Corpus:
-        """Put several texts one after the other; the vocabulary begins with that of the first."""
+        """Concatenate several texts; the vocabulary begins with that of the first."""
         vocab, maps = common_vocab([part.vocab for part in parts])
         rows = [
             Ragged(ids[part.sentences.values], part.sentences.offsets) for ids, part in zip(maps, parts, strict=True)
@@ -74,7 +74,7 @@ class Corpus:
 
     @property
     def words(self) -> int:
-        """The number of running words."""
+        """Number of running words."""
         return len(self.sentences.values)
 
     def line(self, row: int) -> str:
@@ -115,9 +115,9 @@ def _encode(lines: Sequence[str], first: int = 0) -> bytes:
 
 
 class CorpusBuilder:
-    """Numbers the words of text that comes block by block.
+    """Builds a corpus from text that comes block by block.
 
-    Numbers that take more than a small part of a workspace's memory are written to its folder, and mapped.
+    Word ids that take more than a small part of the workspace's memory are written to its folder and mapped.
 
     >>> builder = CorpusBuilder()
     >>> builder.add(b"la maison\\nla\\n")
@@ -146,7 +146,7 @@ class CorpusBuilder:
         self._rows += len(lines)
 
     def corpus(self) -> Corpus:
-        """The text that was added."""
+        """Return the corpus of the text added so far."""
         self._number()
         if self._writer is not None:
             self._write()
@@ -184,7 +184,7 @@ class CorpusBuilder:
 
 @dataclass(frozen=True, eq=False)
 class Bitext:
-    """Two corpora of the same number of lines, each line the translation of the other."""
+    """A parallel text: two corpora with the same number of lines, which are translations of each other."""
 
     source: Corpus
     target: Corpus
@@ -203,11 +203,11 @@ class Bitext:
         target: PathLike,
         *,
         workspace: Workspace | None = None,
-        share: ShareDone = lambda share: None,
+        progress_callback: ProgressCallback = lambda done: None,
     ) -> Bitext:
-        """Read two tokenised text files of equally many lines."""
-        ours = Corpus.read(source, workspace=workspace, share=within(share, 0, 0.5))
-        theirs = Corpus.read(target, workspace=workspace, share=within(share, 0.5, 1))
+        """Read two tokenised text files with the same number of lines."""
+        ours = Corpus.read(source, workspace=workspace, progress_callback=within(progress_callback, 0, 0.5))
+        theirs = Corpus.read(target, workspace=workspace, progress_callback=within(progress_callback, 0.5, 1))
         if len(ours) != len(theirs):
             raise DataError(
                 f"has {len(theirs)} lines, but {source} has {len(ours)}", path=target, expected="as many as the source"
@@ -219,7 +219,7 @@ class Bitext:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Bitext]) -> Bitext:
-        """Put several one after the other."""
+        """Concatenate several parallel texts."""
         return cls(
             Corpus.concatenate([part.source for part in parts]), Corpus.concatenate([part.target for part in parts])
         )
@@ -236,11 +236,11 @@ class Bitext:
         )
 
     def blocks(self, words: int) -> Iterator[slice]:
-        """Cut the text into ranges of sentence pairs that have about so many words on both sides together."""
+        """Cut the text into ranges of sentence pairs with about `words` words on both sides together."""
         return blocks_of(self.source.sentences.offsets + self.target.sentences.offsets, words)
 
 
-#: One row a sentence pair; a link is `source position << 16 | target position`, so rows are limited to 65,535 words.
+#: One row per sentence pair; a link is `source position << 16 | target position`, so rows are limited to 65,535 words.
 Links = Ragged[np.uint32]
 
 #: Positions among all words take more memory than links.
@@ -257,17 +257,17 @@ def links_of(rows: Iterable[Iterable[tuple[int, int]]]) -> Links:
 
 
 def source_positions(links: Links) -> NDArray[np.uint32]:
-    """The source position of every link."""
+    """Return the source position of each link."""
     return links.values >> np.uint32(16)
 
 
 def target_positions(links: Links) -> NDArray[np.uint32]:
-    """The target position of every link."""
+    """Return the target position of each link."""
     return links.values & np.uint32(0xFFFF)
 
 
 def links_before(source_offsets: NDArray[np.int64], links: Links) -> NDArray[np.int64]:
-    """The number of links before each running source word, and their total.
+    """Return the number of links before each running source word, and their total.
 
     >>> links_before(np.array([0, 2, 3]), links_of([[(0, 0), (0, 1)], [(0, 0)]])).tolist()
     [0, 2, 2, 3]
@@ -283,7 +283,7 @@ def links_before(source_offsets: NDArray[np.int64], links: Links) -> NDArray[np.
 def aligned_rows(
     source: Ragged[np.int32], target: Ragged[np.int32], links: Links, before: NDArray[np.int64] | None = None
 ) -> kernels.AlignedText:
-    """Return a parallel text as kernels take it; `before` is what `links_before` gives, for those that need it."""
+    """Return a parallel text in the form that kernels take; some need `before`, the result of `links_before`."""
     return kernels.AlignedText(
         source=source.for_kernels(),
         target=target.for_kernels(),

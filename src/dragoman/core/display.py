@@ -10,7 +10,7 @@ from dragoman.core.errors import UsageError
 
 
 def frame(columns: Mapping[str, Sequence[Any] | Any]) -> Any:
-    """Return columns as a `pandas.DataFrame`; pandas is optional, and asked for in a sentence."""
+    """Return columns as a `pandas.DataFrame`; pandas is optional."""
     try:
         import pandas
     except ImportError:
@@ -19,7 +19,7 @@ def frame(columns: Mapping[str, Sequence[Any] | Any]) -> Any:
 
 
 def html_table(columns: Sequence[str], rows: Sequence[Sequence[object]], caption: str = "", *, most: int = 20) -> str:
-    """Return a table as HTML, all text escaped; of many rows only the first are shown, and the rest counted.
+    """Return a table as HTML, with all text escaped; at most `most` rows are shown, and the others counted.
 
     >>> html_table(["text"], [["a < b"]])
     '<table><thead><tr><th>text</th></tr></thead><tbody><tr><td>a &lt; b</td></tr></tbody></table>'
@@ -33,17 +33,17 @@ def html_table(columns: Sequence[str], rows: Sequence[Sequence[object]], caption
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
-def counted(number: int, one: str, several: str | None = None) -> str:
-    """Return a number with what it counts.
+def pluralise(number: int, one: str, several: str | None = None) -> str:
+    """Return a number with its noun in the singular or plural.
 
-    >>> counted(1, "sentence"), counted(1200, "hypothesis", "hypotheses")
+    >>> pluralise(1, "sentence"), pluralise(1200, "hypothesis", "hypotheses")
     ('1 sentence', '1,200 hypotheses')
     """
     return f"{number:,} {one if number == 1 else several or f'{one}s'}"
 
 
-def shortened(line: str) -> str:
-    """Return what a message says of a sentence: all of it, or how it begins."""
+def shorten(line: str) -> str:
+    """Shorten a sentence for a message."""
     return line if len(line) <= 60 else f"{line[:57]}..."
 
 

@@ -1,23 +1,24 @@
-"""Errors that a user can cause, each one sentence and a non-zero exit; and the version that they occur in."""
+"""Errors that users can cause, each one sentence and a non-zero exit code; and Dragoman's version."""
 
 from __future__ import annotations
 
+import errno
 import os
 from functools import cache
 
 
 class DragomanError(Exception):
-    """Anything that is wrong with what the user gave us; the command line prints it and exits with `exit_code`.
+    """Base of all errors in the user's input; the command line prints the message and exits with `exit_code`.
 
-    An option that a message names is written as in Python, between backticks: `restart=True`, `trees=`. The command
-    line prints its flag.
+    A message names options as in Python, between backticks: `restart=True`, `trees=`. The command line prints the flag
+    instead.
     """
 
     exit_code = 1
 
 
 class DataError(DragomanError):
-    """A file holds something other than it should.
+    """Invalid data, usually in a file.
 
     >>> str(DataError("found 3 scores", path="table.gz", line=7, expected="4, as on line 1"))
     'table.gz:7: found 3 scores; expected 4, as on line 1'
@@ -41,13 +42,21 @@ class DataError(DragomanError):
 
 
 class BusyError(DataError):
-    """Somebody else is working on it."""
+    """A file or folder that another process is working on."""
 
 
 class UsageError(DragomanError):
-    """Options that do not make sense, alone or together."""
+    """Invalid options, alone or in combination."""
 
     exit_code = 2
+
+
+def write_error(path: str | os.PathLike[str], error: OSError) -> DataError | BrokenPipeError:
+    """Return the error to raise when `path` could not be written; a broken pipe stays a broken pipe."""
+    if isinstance(error, BrokenPipeError):
+        return error
+    reason = "the disk is full" if error.errno == errno.ENOSPC else (error.strerror or str(error))
+    return DataError(f"could not be written: {reason}; nothing was changed", path=path)
 
 
 @cache

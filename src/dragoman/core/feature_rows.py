@@ -1,4 +1,4 @@
-"""Feature vectors of many things at once: one sparse row each."""
+"""Feature vectors as sparse rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.store import check_numbers, check_offsets, check_range, typed_array
 from dragoman.core.weights import Weights
 
-#: More names than this are not all worth a column.
+#: With more names than this, only those that occur get a column.
 _MANY = 200
 
 
@@ -22,7 +22,7 @@ _MANY = 200
 class FeatureRows:
     """Row `i` has value `values[j]` for feature `names[ids[j]]`, for j from `offsets[i]` to `offsets[i + 1]`.
 
-    A feature that is not in a row is 0 there; one that is in it twice counts as the sum.
+    A feature that is missing from a row is 0 there; the values of a repeated feature are summed.
 
     >>> rows = FeatureRows.from_dense(["lm", "tm.fwd"], np.array([[-2.5, 0.0], [-1.0, -3.0]]))
     >>> rows.dot(Weights({"lm": 2.0, "tm.fwd": 1.0})).tolist(), rows.row(0)
@@ -36,7 +36,7 @@ class FeatureRows:
 
     @classmethod
     def from_dense(cls, names: Sequence[str], matrix: NDArray[np.floating]) -> FeatureRows:
-        """Build from a matrix with one column for each name; zeros are left out."""
+        """Build from a matrix with a column for each name; zeros are left out."""
         rows, columns = np.nonzero(matrix)
         offsets = np.zeros(len(matrix) + 1, np.int64)
         np.cumsum(np.bincount(rows, minlength=len(matrix)), out=offsets[1:])
@@ -44,19 +44,19 @@ class FeatureRows:
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, NDArray[np.float64]], rows: int) -> FeatureRows:
-        """Build from a column for each name; all that they have is there, zeros too."""
+        """Build from a column for each name; zeros are stored too."""
         width = len(columns)
         values = np.stack([*columns.values()], axis=1).reshape(-1) if columns else np.empty(0)
         return cls(tuple(columns), np.arange(rows + 1) * width, np.tile(np.arange(width, dtype=np.int32), rows), values)
 
     @classmethod
     def zeros(cls, rows: int) -> FeatureRows:
-        """Build rows without any feature."""
+        """Build rows without features."""
         return cls((), np.zeros(rows + 1, np.int64), np.empty(0, np.int32), np.empty(0))
 
     @classmethod
     def concatenate(cls, parts: Sequence[FeatureRows]) -> FeatureRows:
-        """Put the rows of several one after the other; names are those of all, in order of first occurrence."""
+        """Concatenate rows; the names are those of all parts, in order of first occurrence."""
         # Parts often share their names, and these may be many.
         distinct = {id(part.names): part.names for part in parts}
         numbers = {name: i for i, name in enumerate(dict.fromkeys(itertools.chain.from_iterable(distinct.values())))}
@@ -92,7 +92,7 @@ class FeatureRows:
         return matrix
 
     def columns(self) -> dict[str, NDArray[np.float64]]:
-        """Return a column for each name, for frames; of very many names, only for those that occur."""
+        """Return a column for each name, for data frames; if there are very many names, only for those that occur."""
         used = self if len(self.names) <= _MANY else self.used()
         return dict(zip(used.names, used.dense().T, strict=True))
 
@@ -108,7 +108,7 @@ class FeatureRows:
         return FeatureRows(self.names, offsets - offsets[0], self.ids[values], self.values[values])
 
     def restricted(self, names: Sequence[str]) -> FeatureRows:
-        """Return the same rows with the given features only, in that order; the others are left out.
+        """Return the same rows with only the given features, in that order.
 
         >>> FeatureRows.from_dense(["lm", "tm"], np.array([[1.0, 2.0]])).restricted(["tm", "new"]).dense().tolist()
         [[2.0, 0.0]]
@@ -121,12 +121,12 @@ class FeatureRows:
         return FeatureRows(tuple(names), counts[self.offsets], ids[kept], self.values[kept])
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """The rows as arrays to save; names are not among them."""
+        """Return the rows as arrays to save, without the names."""
         return {"feature_offsets": self.offsets, "feature_ids": self.ids, "feature_values": self.values}
 
     @classmethod
     def from_arrays(cls, names: Sequence[str], arrays: Mapping[str, NDArray[np.generic]], rows: int) -> FeatureRows:
-        """Build from what `arrays` gave for so many rows; refuses arrays that could lead a kernel astray."""
+        """Build from the result of `arrays` for that many rows; refuse arrays that a kernel cannot handle."""
         part = "rows of features"
         offsets = typed_array(arrays, "feature_offsets", np.int64, (rows + 1,), part)
         ids = typed_array(arrays, "feature_ids", np.int32, (None,), part)
@@ -137,11 +137,11 @@ class FeatureRows:
         return cls(tuple(names), offsets, ids, values)
 
     def for_kernels(self) -> kernels.FeatureRows:
-        """Return the rows as kernels take them."""
+        """Return the rows in the form that kernels take."""
         return kernels.FeatureRows(offsets=self.offsets, ids=self.ids, values=self.values)
 
     def sum_over(self, groups: Ragged[np.int32]) -> FeatureRows:
-        """Return one row for each group of rows: their sum, each feature once, in the order of names."""
+        """Return the sum of each group of rows, with each feature once, in the order of names."""
         rows = groups.values
         if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < len(self):
             raise IndexError(f"a row outside 0 to {len(self) - 1}")
@@ -149,14 +149,14 @@ class FeatureRows:
         return FeatureRows(self.names, offsets, ids, values)
 
     def summed(self) -> FeatureRows:
-        """Return the same rows with each feature at most once, in the order of names, and none that is 0."""
+        """Return the same rows with each feature at most once, in the order of names, and without zeros."""
         rows = self.sum_over(Ragged(np.arange(len(self), dtype=np.int32), np.arange(len(self) + 1, dtype=np.int64)))
         kept = rows.values != 0
         counts = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
         return FeatureRows(self.names, counts[rows.offsets], rows.ids[kept], rows.values[kept])
 
     def used(self) -> FeatureRows:
-        """Return the same rows with only those names that occur in one of them."""
+        """Return the same rows with only the names that occur."""
         occurs = np.zeros(len(self.names), bool)
         occurs[self.ids] = True
         if occurs.all():
@@ -166,7 +166,7 @@ class FeatureRows:
 
     @classmethod
     def join(cls, parts: Sequence[FeatureRows]) -> FeatureRows:
-        """Put the features of the same rows, under different names, beside each other."""
+        """Join features of the same rows that have different names."""
         if len(parts) == 1:
             return parts[0]
         shifts = np.cumsum([0, *(len(part.names) for part in parts)])

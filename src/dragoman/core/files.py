@@ -1,4 +1,4 @@
-"""Read and write files: compression by content, UTF-8 whatever the locale, nothing half-written.
+"""Read and write files: compression by content, UTF-8 in any locale, and never half-written.
 
 Everything that is read goes through `open_input` or `read_chunks`; everything that is written goes through
 `open_output` or `output_folder`, which write under a temporary name and rename at the end.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bz2
 import contextlib
-import errno
 import gzip
 import io
 import lzma
@@ -23,25 +22,27 @@ from typing import IO, BinaryIO, Protocol, cast
 
 import zstandard
 
-from dragoman.core.errors import BusyError, DataError
+from dragoman.core.errors import BusyError, DataError, write_error
 from dragoman.core.own_files import (
     OwnFiles,
     clear_leftovers_of,
-    held_folder,
     hold,
     is_at,
+    make_locked_folder,
     open_existing,
-    refuse_strangers,
+    refuse_foreign_files,
     remove_whole,
     temporary_name,
 )
+
+PathLike = str | os.PathLike[str]
 
 _BLOCK_BYTES = 1 << 18
 _DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 
 
 class _Decompressor(Protocol):
-    """What the standard decompressors have in common: they take bytes and know when their stream is at its end."""
+    """Common interface of the standard decompressors, which know when their stream ends."""
 
     @property
     def eof(self) -> bool: ...
@@ -62,8 +63,8 @@ class CompressionError(DataError):
     """Compressed data that is damaged or ends too early."""
 
 
-def decompressed(raw: io.BufferedReader, path: str | os.PathLike[str]) -> io.BufferedIOBase:
-    """Return the stream itself if it is not compressed, else one that decompresses it and closes it in the end."""
+def decompress(raw: io.BufferedReader, path: PathLike) -> io.BufferedIOBase:
+    """Return the stream itself if it is not compressed, otherwise one that decompresses it (and closes it)."""
     head = raw.peek(6)
     for magic, kind in _KINDS.items():
         if head.startswith(magic):
@@ -72,9 +73,9 @@ def decompressed(raw: io.BufferedReader, path: str | os.PathLike[str]) -> io.Buf
 
 
 class _Decompressed(io.BufferedIOBase):
-    """Several streams one after the other are read as one; what comes before a damage can still be read."""
+    """A decompressed stream; concatenated streams are read as one, and data before a damaged part can be read."""
 
-    def __init__(self, raw: io.BufferedReader, kind: Callable[[], _Decompressor], path: str | os.PathLike[str]):
+    def __init__(self, raw: io.BufferedReader, kind: Callable[[], _Decompressor], path: PathLike):
         self._raw = raw
         self._kind = kind
         self._path = path
@@ -90,7 +91,7 @@ class _Decompressed(io.BufferedIOBase):
         return self._raw.fileno()
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Read that many bytes, fewer only at the end or before a damage."""
+        """Read `size` bytes, fewer only at the end or before a damaged part."""
         wanted = None if size is None or size < 0 else size
         while not (self._ended or self._error) and (wanted is None or len(self._ready) < wanted):
             try:
@@ -128,16 +129,14 @@ class _Decompressed(io.BufferedIOBase):
             super().close()
 
 
-PathLike = str | os.PathLike[str]
-
 _CHUNK_BYTES = 1 << 24
 
-#: A line beyond this is no line of text, but a file of another kind, or one that never ends.
+#: Longest line in bytes: a longer one is not text, or never ends.
 LONGEST_LINE = 1 << 28
 
 
 def open_input(path: PathLike) -> BinaryIO:
-    """Open a file for reading bytes, decompressed by what it holds, not by its name; `-` is standard input."""
+    """Open a file for reading bytes; it is decompressed by its content, not its name. `-` is standard input."""
     try:
         if os.fspath(path) != "-":
             raw = Path(path).open("rb")  # noqa: SIM115 - the caller closes it
@@ -145,17 +144,17 @@ def open_input(path: PathLike) -> BinaryIO:
             raise DataError("standard input was read before", path=path, expected="to read it only once")
         else:
             raw = cast(io.BufferedReader, sys.stdin.buffer)
-        return cast(BinaryIO, decompressed(raw, path))
+        return cast(BinaryIO, decompress(raw, path))
     except (OSError, ValueError) as error:  # a ValueError if the name holds a NUL
         raise DataError(f"cannot be read ({getattr(error, 'strerror', None) or error})", path=path) from None
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Whole lines of a file, ending in a newline, and the number of the first of them, from 1.
+    """Complete lines of a file, ending in a newline, and the number of the first of them, from 1.
 
-    If it is not `complete`, the last line has no newline in the file: it may be cut off. `share` is how much of the
-    file has been read, from 0 to 1, where that can be known.
+    If it is not `complete`, the last line has no newline in the file: it may be truncated. `share` is the fraction of
+    the file that has been read, from 0 to 1, if it is known.
     """
 
     data: bytes
@@ -164,15 +163,15 @@ class Chunk:
     share: float = 0.0
 
     def lines(self) -> list[str]:
-        """The lines as strings, without their ends."""
+        """Return the lines as strings, without newlines."""
         return [line.removesuffix("\r") for line in self.data.decode("utf-8").split("\n")[:-1]]
 
 
 def read_chunks(path: PathLike, chunk_bytes: int = _CHUNK_BYTES, *, prompt: bool = False) -> Iterator[Chunk]:
-    """Yield a text file in chunks of whole lines, checked to be UTF-8.
+    """Yield a text file in chunks of complete lines, checked to be UTF-8.
 
     Only `\\n` ends a line (a `\\r` before it counts as white space); a byte-order mark at the start is dropped; a
-    last line without a newline gets one. If `prompt`, lines that have come are not kept waiting for others.
+    last line without a newline gets one. With `prompt`, lines are yielded as soon as they have come.
     """
     line, length, started = 1, 0, False
     pieces: list[bytes] = []  # of a line that has not ended yet
@@ -209,7 +208,7 @@ def read_chunks(path: PathLike, chunk_bytes: int = _CHUNK_BYTES, *, prompt: bool
 
 
 def _share_read(stream: BinaryIO) -> float:
-    """How much of a file has been read; 0 of what is no file."""
+    """Return the fraction of a file that has been read; 0 if it is not a regular file."""
     try:
         descriptor = stream.fileno()
         return os.lseek(descriptor, 0, os.SEEK_CUR) / max(os.fstat(descriptor).st_size, 1)
@@ -229,7 +228,7 @@ def _checked(data: bytes, path: PathLike, first_line: int) -> Chunk:
 
 
 def read_lines(path: PathLike) -> Iterator[str]:
-    """Yield the lines of a text file as strings, without their ends."""
+    """Yield the lines of a text file as strings, without newlines."""
     for chunk in read_chunks(path):
         yield from chunk.lines()
 
@@ -240,7 +239,7 @@ def count_lines(path: PathLike) -> int:
 
 
 def read_blocks(path: PathLike) -> Iterator[list[str]]:
-    """Yield the lines of a text file as they come: those that are there together, without waiting for more."""
+    """Yield the lines of a text file in blocks, as they come, without waiting for more."""
     for chunk in read_chunks(path, prompt=True):
         yield chunk.lines()
 
@@ -249,7 +248,7 @@ def read_blocks(path: PathLike) -> Iterator[list[str]]:
 def open_output(path: PathLike) -> Iterator[IO[bytes]]:
     """Open a file for writing bytes, compressed by its ending (.gz .bz2 .xz .zst); `-` is standard output.
 
-    The bytes go to a temporary file beside it, which takes the file's name only when the block ends well.
+    The bytes go to a temporary file beside it, which is renamed only if the block succeeds.
     """
     if os.fspath(path) == "-":
         try:
@@ -261,7 +260,7 @@ def open_output(path: PathLike) -> Iterator[IO[bytes]]:
     final = Path(path)
     if final.is_dir():
         raise DataError("is a folder", path=final, expected="a file to write, or a new name")
-    if final.exists() and not final.is_file():  # a device or a pipe, which must not be replaced
+    if final.exists() and not final.is_file():  # a device or pipe, which must not be replaced
         try:
             with final.open("wb") as device, _compressor(device, final.suffix) as stream:
                 yield stream
@@ -281,14 +280,14 @@ def open_output(path: PathLike) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def _partial_file(final: Path) -> Iterator[tuple[Path, IO[bytes]]]:
-    """Open a file under a temporary name, and hold it to the end, closed or not; then the name is gone."""
+    """Open a file under a temporary name and lock it until the end, also after it is closed; then remove the name."""
     while True:
         partial = temporary_name(final, "partial")
         raw = partial.open("wb")
         known = hold(raw)
         if known is None or (known and is_at(partial, raw.fileno())):
             break
-        raw.close()  # somebody took it for a leftover before it was held
+        raw.close()  # another process took it for a leftover before it was locked
     held = os.dup(raw.fileno()) if known else None
     try:
         yield partial, raw
@@ -302,7 +301,7 @@ def _partial_file(final: Path) -> Iterator[tuple[Path, IO[bytes]]]:
 
 
 def _compressor(raw: IO[bytes], suffix: str) -> contextlib.AbstractContextManager[IO[bytes]]:
-    # No file name and no time in the header: the same content is the same bytes.
+    # No file name and no time in the header, so that the same content gives the same bytes.
     if suffix == ".gz":
         return cast(IO[bytes], gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0))
     if suffix == ".bz2":
@@ -316,10 +315,10 @@ def _compressor(raw: IO[bytes], suffix: str) -> contextlib.AbstractContextManage
 
 @contextlib.contextmanager
 def output_folder(path: PathLike, kind: OwnFiles | None = None) -> Iterator[Path]:
-    """Make a folder whole or not at all: yields a temporary folder that takes the name when the block ends well.
+    """Write a folder completely or not at all: yield a temporary folder, which is renamed if the block succeeds.
 
-    An older folder of that name is replaced only then, and only if all that it holds was written by Dragoman: as a
-    folder of this kind, or of the kind that it says it is. What a killed process left behind is cleared away first.
+    An older folder of that name is replaced only then, and only if Dragoman wrote all files in it: files of this
+    `kind` of folder, or of the kind that its marker files say. Leftovers of killed processes are removed first.
     """
     final = Path(os.path.abspath(path))  # noqa: PTH100 - a name for `.` and `..`, and links stay links
     opened: list[int] = []
@@ -327,12 +326,12 @@ def output_folder(path: PathLike, kind: OwnFiles | None = None) -> Iterator[Path
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
         clear_leftovers_of(final)
-        refuse_strangers(final, kind)
-        partial, held = held_folder(lambda: _made(temporary_name(final, "partial")))
+        refuse_foreign_files(final, kind)
+        partial, held = make_locked_folder(lambda: _made(temporary_name(final, "partial")))
         opened.append(held)
         yield partial
         if final.exists():
-            refuse_strangers(final, kind)
+            refuse_foreign_files(final, kind)
             old = temporary_name(final, "old")
             _put_aside(final, old, opened)
         try:
@@ -343,14 +342,14 @@ def output_folder(path: PathLike, kind: OwnFiles | None = None) -> Iterator[Path
             raise
     except OSError as error:
         raise write_error(final, error) from None
-    except DataError as error:  # of a file in the folder, which users know by its final name
+    except DataError as error:  # a file in the folder, which users know by its final name
         if partial is None or error.path is None or not Path(error.path).is_relative_to(partial):
             raise
         raise DataError(str(error).replace(os.fspath(partial), os.fspath(final))) from None
     finally:
         if partial is not None:
             shutil.rmtree(partial, ignore_errors=True)
-        if old is not None and final.exists():  # else nothing but the old one is left
+        if old is not None and final.exists():  # otherwise only the old one is left
             remove_whole(old)
         for held in opened:
             os.close(held)
@@ -362,7 +361,7 @@ def _made(folder: Path) -> Path:
 
 
 def _put_aside(final: Path, old: Path, opened: list[int]) -> None:
-    """Give a folder another name, and hold it, so that nobody brings it back."""
+    """Rename a folder and lock it, so that no other process restores it."""
     held = open_existing(final)
     if held is not None:
         opened.append(held)
@@ -376,11 +375,3 @@ def _bring_back(old: Path, final: Path) -> None:
         old.rename(final)
     except OSError as error:  # the next command that writes there tries again
         raise DataError(f"could not be written ({error.strerror}); what was there is now {old}", path=final) from None
-
-
-def write_error(path: PathLike, error: OSError) -> DataError | BrokenPipeError:
-    """Turn a failure to write into a sentence; a reader that went away stays what it is."""
-    if isinstance(error, BrokenPipeError):
-        return error
-    reason = "the disk is full" if error.errno == errno.ENOSPC else (error.strerror or str(error))
-    return DataError(f"could not be written: {reason}; nothing was changed", path=path)

@@ -1,4 +1,4 @@
-"""Hypergraphs: all derivations that a search looked at, packed; a phrase lattice is the case with one tail an edge."""
+"""Hypergraphs: all derivations that a search explored, packed; a phrase lattice has one tail per edge."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ class Hypergraph:
 
     @property
     def nodes(self) -> int:
-        """The number of nodes."""
+        """Number of nodes."""
         return len(self.first_edge) - 1
 
     @property
     def edges(self) -> int:
-        """The number of hyperedges."""
+        """Number of hyperedges."""
         return len(self.tails)
 
     @cached_property
     def heads(self) -> NDArray[np.int32]:
-        """The head of each edge."""
+        """Head of each edge."""
         return np.repeat(np.arange(self.nodes, dtype=np.int32), np.diff(self.first_edge))
 
     def reweighted(self, weights: Weights) -> Hypergraph:
-        """Return the same hypergraph scored with other weights."""
+        """Return the same hypergraph, scored with other weights."""
         if self.features is None:
             raise UsageError("this hypergraph was made without features, so that it cannot be re-weighted")
         return replace(self, scores=self.features.dot(weights))
@@ -70,7 +70,7 @@ class Hypergraph:
     def rebuilt(
         self, edges: NDArray[np.integer], first_edge: NDArray[np.int64], tails: NDArray[np.int32], *, root: int
     ) -> Hypergraph:
-        """Return a hypergraph of copies of these edges between other nodes; an edge may be there many times."""
+        """Return a hypergraph of copies of these edges between other nodes; an edge may be copied several times."""
         return replace(
             self,
             root=root,
@@ -83,7 +83,7 @@ class Hypergraph:
         )
 
     def check(self) -> None:
-        """Raise a DataError unless the arrays fit together; call this on hypergraphs that come from outside."""
+        """Raise a DataError if the arrays are inconsistent; for hypergraphs from outside."""
         rules = [
             (len(self.first_edge) >= 2 and self.first_edge[0] == 0, "no nodes"),
             (bool((np.diff(self.first_edge) >= 0).all()), "edges that are not grouped by head"),

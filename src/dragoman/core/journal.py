@@ -1,9 +1,9 @@
-"""Journals of JSON lines with checksums, and the folder of a tuning run that is read by one.
+"""Journals of JSON lines with checksums, and the folder of a tuning run, which is read by its journal.
 
-Their entries say which files were written, with the checksums of these: `files` has them by their paths.
+An entry lists the files that were written, with their checksums: `files` maps paths to checksums.
 
-`events.jsonl` is a journal with a line for each finished iteration. The `files` of a line are those that the iteration
-wrote, and `weights.txt`, the best weights after it. Runs of older versions have no checksums, and are read as they are.
+`events.jsonl` is a journal with one line per finished iteration. The `files` of a line are those that the iteration
+wrote, and `weights.txt`, the best weights after it. Runs of older versions have no checksums and are read without them.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from dragoman.core.progress import SILENT, Progress
 from dragoman.core.store import LARGEST
 from dragoman.core.toml import read_toml
 
-#: The key under which an entry has the checksums of files.
+#: The key of an entry that holds the checksums of files.
 FILES = "files"
 
 _CHECKSUM = "checksum"
 _SEALED = re.compile(rb'(.+), "checksum": (0|[1-9][0-9]{0,9})\}', re.DOTALL)
 
 
-def sealed(entry: Mapping[str, Any], before: int = 0) -> bytes:
-    """Write an entry as JSON that ends with a checksum of it and of what stands before it, whose checksum is given.
+def seal(entry: Mapping[str, Any], before: int = 0) -> bytes:
+    """Write an entry as JSON that ends with a checksum of itself and of all that precedes it (checksum `before`).
 
-    >>> sealed({"score": 1.5})
+    >>> seal({"score": 1.5})
     b'{"score": 1.5, "checksum": 916986133}'
     """
     text = json.dumps(entry).encode()[:-1]
     return text + f', "{_CHECKSUM}": {zlib.crc32(text, before)}}}'.encode()
 
 
-def opened(data: bytes, before: int = 0) -> tuple[dict[str, Any], bool] | None:
-    """Return the entry that was written, and whether it has a checksum (older ones have none); None if it is damaged.
+def unseal(data: bytes, before: int = 0) -> tuple[dict[str, Any], bool] | None:
+    """Return an entry, and whether it has a checksum (those of older versions have none); None if it is damaged.
 
-    >>> opened(b'{"score": 1.5, "checksum": 916986133}'), opened(b'{"score": 2.5, "checksum": 916986133}')
+    >>> unseal(b'{"score": 1.5, "checksum": 916986133}'), unseal(b'{"score": 2.5, "checksum": 916986133}')
     (({'score': 1.5}, True), None)
     """
     match = _SEALED.fullmatch(data)
@@ -61,7 +61,7 @@ def opened(data: bytes, before: int = 0) -> tuple[dict[str, Any], bool] | None:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A line of a journal: what it says, whether it has a checksum, and where in the file it ends."""
+    """A line of a journal: its entry, whether it has a checksum, and the position in the file where it ends."""
 
     entry: dict[str, Any]
     checked: bool
@@ -69,13 +69,13 @@ class Line:
 
     @property
     def files(self) -> dict[str, int]:
-        """The checksums of files that the entry tells of; none if it is of the older form."""
+        """Checksums of the files that the entry lists; none for entries of older versions."""
         return dict(self.entry.get(FILES, {})) if self.checked else {}
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
-    """All lines of a journal that are whole, and the first one that is damaged, as it stands there."""
+class JournalContents:
+    """All intact lines of a journal up to the first damaged one, and the text of that one."""
 
     data: bytes
     lines: tuple[Line, ...]
@@ -83,78 +83,78 @@ class Told:
 
 
 class Journal:
-    """A journal on disk. A last line that is cut off does not count."""
+    """A journal on disk. A truncated last line is ignored."""
 
     def __init__(self, path: Path):
         self.path = path
-        self._told = Told(b"", ())
+        self._contents = JournalContents(b"", ())
 
-    def read(self) -> Told:
-        """Read what there is; it is looked through again only if it has changed."""
+    def read(self) -> JournalContents:
+        """Read the journal; it is parsed again only if it has changed."""
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
             data = b""
         except OSError as error:
             raise DataError(f"cannot be read ({error.strerror})", path=self.path) from None
-        if data != self._told.data:
-            self._told = parse_journal(data)
-        return self._told
+        if data != self._contents.data:
+            self._contents = parse_journal(data)
+        return self._contents
 
     def append(self, entry: Mapping[str, Any]) -> None:
-        """Add an entry behind lines that are whole; the file is replaced, so that it is never half a line longer."""
-        told = self.read()
-        self._write(_whole(told, len(told.lines)), entry)
+        """Add an entry after the intact lines; the file is replaced, so that it never ends in half a line."""
+        contents = self.read()
+        self._write(_whole(contents, len(contents.lines)), entry)
 
     def cut(self, lines: int) -> None:
-        """Keep so many lines only."""
+        """Keep only the first `lines` lines."""
         self._write(_whole(self.read(), lines))
 
     def _write(self, before: bytes, *entries: Mapping[str, Any]) -> None:
         with open_output(self.path) as stream:
             stream.write(before)
             for entry in entries:
-                stream.write(sealed(entry, zlib.crc32(before)) + b"\n")
+                stream.write(seal(entry, zlib.crc32(before)) + b"\n")
 
 
-def _whole(told: Told, lines: int) -> bytes:
-    return told.data[: told.lines[lines - 1].end] if lines else b""
+def _whole(contents: JournalContents, lines: int) -> bytes:
+    return contents.data[: contents.lines[lines - 1].end] if lines else b""
 
 
-def parse_journal(data: bytes) -> Told:
+def parse_journal(data: bytes) -> JournalContents:
     """Read the bytes of a journal."""
     lines: list[Line] = []
     end = before = 0
     for text in data.split(b"\n")[:-1]:
-        found = opened(text, before)
+        found = unseal(text, before)
         if found is None or (lines and lines[-1].checked and not found[1]):
-            return Told(data, tuple(lines), text)
+            return JournalContents(data, tuple(lines), text)
         end += len(text) + 1
         before = zlib.crc32(b"\n", zlib.crc32(text, before))
         lines.append(Line(*found, end))
-    return Told(data, tuple(lines))
+    return JournalContents(data, tuple(lines))
 
 
 OPTIONS, EVENTS, WEIGHTS = "run.toml", "events.jsonl", "weights.txt"
 
 
 def weights_name(iteration: int) -> str:
-    """Where the weights after an iteration are."""
+    """Return the name of the file with the weights after an iteration."""
     return f"weights/{iteration:03}.txt"
 
 
 def state_name(iteration: int) -> str:
-    """Where what a learner needs to go on after an iteration is."""
+    """Return the name of the file with the learner's state after an iteration."""
     return f"state/{iteration:03}.npz"
 
 
 def evidence_name(iteration: int) -> str:
-    """The folder of what an iteration decoded."""
+    """Return the name of the folder with the evidence of an iteration."""
     return f"evidence/{iteration:03}"
 
 
 def weights_file(path: PathLike, progress: Progress = SILENT) -> Path:
-    """The file of the weights that a path means: itself, or of a run or a model the weights in its folder."""
+    """Return the weights file that a path means: the file itself, or the weights of a run's or model's folder."""
     found = Path(path)
     if not found.is_dir():
         return found
@@ -167,7 +167,7 @@ def weights_file(path: PathLike, progress: Progress = SILENT) -> Path:
 
 
 class RecordedRun:
-    """A run that has been begun, and perhaps ended."""
+    """The folder of a tuning run that has been started, and perhaps finished."""
 
     def __init__(self, folder: PathLike):
         self.folder = Path(folder)
@@ -178,26 +178,26 @@ class RecordedRun:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What the run was begun with."""
+        """Options that the run was started with."""
         self._verify(OPTIONS, 1)
         return _Options(self.folder / OPTIONS, read_toml(self.folder / OPTIONS))
 
     def events(self) -> list[dict[str, Any]]:
-        """One mapping for each finished iteration, in order; a line that a kill cut off does not count."""
+        """Return the events of all finished iterations, in order; a truncated last line is ignored."""
         return [_event(line) for line in self._lines()]
 
     @property
     def has_checksums(self) -> bool:
-        """Whether there are checksums of all that it has done; those of older versions have none."""
+        """True if all iterations have checksums; runs of older versions have none."""
         return all(line.checked for line in self._lines())
 
     def warn_if_older(self, progress: Progress) -> None:
-        """Say of a run of an older version what it lacks."""
+        """Warn if the run is of an older version, without checksums."""
         if not self.has_checksums:
             progress.warn(f"{self.folder}: is of an older version, without checksums: damage may go unnoticed")
 
     def resumable(self) -> int:
-        """The last iteration after which the run can go on, because all that it needs is whole; 0 if there is none."""
+        """Return the last iteration from which the run can be resumed, as all its files are intact; 0 if none."""
         last = 0
         for number, line in enumerate(_good(self._journal.read()), 1):
             lasting = {name: value for name, value in line.files.items() if name not in (WEIGHTS, state_name(number))}
@@ -212,7 +212,7 @@ class RecordedRun:
         return last
 
     def best_weights(self) -> Path:
-        """The file of the best weights so far: `weights.txt`, or a copy that is whole if a kill left an older one."""
+        """Return the file of the best weights so far: `weights.txt`, or an intact copy if a kill left an older one."""
         file = self.folder / WEIGHTS
         while True:
             lines = self._lines()
@@ -236,7 +236,7 @@ class RecordedRun:
                 )
 
     def _first_weights(self, file: Path) -> Path:
-        """The best weights of a run that has done nothing: those that it begins with."""
+        """Return the best weights of a run without finished iterations: its initial weights."""
         first = self._path(weights_name(0))
         if file.is_file() and first.is_file() and file.read_bytes() != first.read_bytes():
             raise DataError(
@@ -247,7 +247,7 @@ class RecordedRun:
         return file
 
     def damaged(self, file: Path, found: str, iteration: int, line: int | None = None) -> DataError:
-        """The error that says which iteration is lost, and how to go on."""
+        """Return the error that says which iteration is lost, and how to resume."""
         last = min(self.resumable(), iteration - 1)
         way = f"`resume_from={last}` goes on after iteration {last}, " if last > 0 else ""
         return DataError(
@@ -258,7 +258,7 @@ class RecordedRun:
         )
 
     def verified(self, name: str, iteration: int) -> Path:
-        """A file or folder of an iteration, after a look at its checksums, if there are any."""
+        """Return the path of a file or folder of an iteration, after checking its checksums, if it has any."""
         self._verify(name, iteration)
         return self._path(name)
 
@@ -274,23 +274,23 @@ class RecordedRun:
                 raise self.damaged(self._path(file), found, iteration)
         if known and path.is_dir():
             there = {file.relative_to(self.folder).as_posix() for file in path.rglob("*") if not file.is_dir()}
-            for stranger in sorted(there - known.keys()):
-                raise self.damaged(self._path(stranger), "is no file of the run", iteration)
+            for foreign in sorted(there - known.keys()):
+                raise self.damaged(self._path(foreign), "is no file of the run", iteration)
 
     def _path(self, name: str) -> Path:
         return self.folder / name
 
     def _lines(self) -> Sequence[Line]:
-        """The lines of all finished iterations; refuses a log that is damaged anywhere."""
-        told = self._journal.read()
-        good = _good(told)
-        if (shown := _damage(told, good)) is not None:
-            raise self.damaged(self._journal.path, shown, len(good) + 1, len(good) + 1)
+        """Return the lines of all finished iterations; refuse a log that is damaged anywhere."""
+        contents = self._journal.read()
+        good = _good(contents)
+        if (damage := _damage(contents, good)) is not None:
+            raise self.damaged(self._journal.path, damage, len(good) + 1, len(good) + 1)
         return good
 
 
 class _Options(dict[str, Any]):
-    """Options by name; one that is missing is the file's fault."""
+    """Options by name; a missing one is an error in the file."""
 
     def __init__(self, file: Path, values: Mapping[str, Any]):
         super().__init__(values)
@@ -301,11 +301,11 @@ class _Options(dict[str, Any]):
 
 
 def parse_events(data: bytes, path: PathLike) -> list[dict[str, Any]]:
-    """Read events from the bytes of a log; refuses one that is damaged anywhere."""
-    told = parse_journal(data)
-    good = _good(told)
-    if (shown := _damage(told, good)) is not None:
-        raise DataError(shown, path=path, line=len(good) + 1, expected="what the run has written")
+    """Parse the events of a log; refuse one that is damaged anywhere."""
+    contents = parse_journal(data)
+    good = _good(contents)
+    if (damage := _damage(contents, good)) is not None:
+        raise DataError(damage, path=path, line=len(good) + 1, expected="what the run has written")
     return [_event(line) for line in good]
 
 
@@ -313,22 +313,22 @@ def _event(line: Line) -> dict[str, Any]:
     return {key: value for key, value in line.entry.items() if key != FILES}
 
 
-def _damage(told: Told, good: Sequence[Line]) -> str | None:
-    """What stands in a log where the next event should, if there is anything."""
-    if len(good) == len(told.lines) and told.damaged is None:
+def _damage(contents: JournalContents, good: Sequence[Line]) -> str | None:
+    """Return what the log has in place of the next event, if anything."""
+    if len(good) == len(contents.lines) and contents.damaged is None:
         return None
-    text = told.data[good[-1].end if good else 0 :].partition(b"\n")[0]
+    text = contents.data[good[-1].end if good else 0 :].partition(b"\n")[0]
     return f"found '{text[:80].decode(errors='replace')}'"
 
 
-def _good(told: Told) -> Sequence[Line]:
-    """The lines up to the first that is no event."""
-    wrong = (i for i, line in enumerate(told.lines) if not _is_event(line.entry, i + 1))
-    return told.lines[: next(wrong, len(told.lines))]
+def _good(contents: JournalContents) -> Sequence[Line]:
+    """Return the lines before the first that is not an event."""
+    wrong = (i for i, line in enumerate(contents.lines) if not _is_event(line.entry, i + 1))
+    return contents.lines[: next(wrong, len(contents.lines))]
 
 
 def _is_event(event: Mapping[str, Any], number: int) -> bool:
-    """Whether this is an event of a run: iterations count from 1, each has a score, and says if it is the last."""
+    """Return True for an event of a run: iterations count from 1, and each has a score and a reason to stop or none."""
     seconds = event.get("seconds", {})
     times = seconds.values() if isinstance(seconds, dict) else [seconds]
     return (

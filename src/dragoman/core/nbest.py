@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
-from dragoman.core.display import counted, frame, html_table
+from dragoman.core.display import frame, html_table, pluralise
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
@@ -24,9 +24,9 @@ R = TypeVar("R", bound=np.generic)
 
 @dataclass(frozen=True, eq=False)
 class Extras:
-    """What a file said beside the n-best list itself, for the format that read it to write it back.
+    """Contents of a file besides the n-best list itself, so that the same format can write it back.
 
-    `style` is about the whole file; `hypotheses` and `sentences` have a row of bytes for each hypothesis or sentence.
+    `style` describes the whole file; `hypotheses` and `sentences` have a row of bytes for each hypothesis or sentence.
     """
 
     format: str
@@ -44,8 +44,8 @@ class NBest:
     end, target begin and end. `logprobs[h]`, if known, is the logarithm of its probability (NaN where it is not known).
 
     Sentences have the numbers or names `ids` (None: they count from 0), and may come with their source text and
-    references. `rows[h]`, if known, is which of the hypotheses of its file hypothesis `h` was: files of numbers beside
-    that one go by it.
+    references. `rows[h]`, if known, is the position of hypothesis `h` in its file, by which files of numbers beside it
+    are read.
     """
 
     vocab: Vocab
@@ -66,17 +66,17 @@ class NBest:
 
     @property
     def sentence_ids(self) -> tuple[int | str, ...]:
-        """The number or name of each sentence."""
+        """Number or name of each sentence."""
         return tuple(range(len(self))) if self.ids is None else self.ids
 
     def __repr__(self) -> str:
         return (
-            f"NBest({counted(len(self), 'sentence')}, {counted(len(self.scores), 'hypothesis', 'hypotheses')},"
-            f" {counted(len(self.features.names), 'feature')})"
+            f"NBest({pluralise(len(self), 'sentence')}, {pluralise(len(self.scores), 'hypothesis', 'hypotheses')},"
+            f" {pluralise(len(self.features.names), 'feature')})"
         )
 
     def frame(self, *, features: bool = True) -> Any:
-        """Return a pandas frame: a row a hypothesis, with its sentence, rank, text, score, and features by name."""
+        """Return a pandas frame with a row per hypothesis: sentence, rank, text, score, and features by name."""
         sizes = np.diff(self.sentences)
         columns: dict[str, Any] = {
             "sentence": np.repeat(np.array(self.sentence_ids, object), sizes),
@@ -101,7 +101,7 @@ class NBest:
         return Corpus(self.vocab, self.hypotheses).lines()
 
     def list(self, i: int) -> NBest:
-        """Return the list of one sentence, as an n-best list of its own; hypotheses are not copied."""
+        """Return the list of one sentence as an n-best list; hypotheses are not copied."""
         at, rows = slice(i, i + 1), slice(*self.sentences[i : i + 2].tolist())
         extras = self.extras
         if extras is not None:
@@ -140,7 +140,7 @@ class NBest:
         )
 
     def placed(self, places: NDArray[np.int64], ids: Sequence[int | str]) -> NBest:
-        """Return a list for each of `places`, an empty one for -1, under these ids."""
+        """Return the lists at `places` (an empty list for -1), with these ids."""
         extras = self.extras
         if extras is not None and extras.sentences is not None:
             empty = Ragged(np.empty(0, np.uint8), np.zeros(2, np.int64))
@@ -157,12 +157,12 @@ class NBest:
         return replace(found, ids=tuple(ids))
 
     def place_of(self, h: int) -> str:
-        """Say which hypothesis this is, for messages, counted from 1 as its sentence is."""
+        """Describe a hypothesis for messages; it and its sentence are counted from 1."""
         i = int(np.searchsorted(self.sentences, h, side="right")) - 1
         return f"hypothesis {h - int(self.sentences[i]) + 1} of {self.called(i)}"
 
     def called(self, i: int) -> str:
-        """Say which sentence this is, for messages: by its id if it has one, or else by its place, counted from 1."""
+        """Describe a sentence for messages: by its id, or by its position, counted from 1."""
         return f"sentence {i + 1}" if self.ids is None else f"the sentence with the id {self.ids[i]!r}"
 
     def line(self, h: int) -> str:
@@ -170,10 +170,9 @@ class NBest:
         return self.vocab.text(self.hypotheses[h])
 
     def distinct(self, *, words_only: bool = False) -> NBest:
-        """Keep of hypotheses of a sentence with the same words and the same features only the first.
+        """Remove duplicates: of hypotheses of a sentence with the same words and features, only the first is kept.
 
-        Features are the same if none differs in value, 0 for those that are not there; with `words_only` they do not
-        matter. Scores never do.
+        A missing feature has the value 0. With `words_only`, features are not compared. Scores never are.
         """
         numbers = _numbers_of_equals(self, words_only)
         rows = np.sort(np.unique(numbers, return_index=True)[1])
@@ -183,7 +182,7 @@ class NBest:
 
     @classmethod
     def concatenate(cls, lists: Sequence[NBest]) -> NBest:
-        """Put the lists of several one after the other, without ids, sources and references."""
+        """Concatenate lists, without ids, sources and references."""
         vocab, word_ids = common_vocab([part.vocab for part in lists])
         hypotheses = [
             part.hypotheses if part.vocab is vocab else Ragged(ids[part.hypotheses.values], part.hypotheses.offsets)
@@ -209,11 +208,11 @@ class NBest:
 
     @classmethod
     def merge(cls, lists: Sequence[NBest]) -> NBest:
-        """Unite lists for the same sentences, of several iterations say: each sentence has the hypotheses of all.
+        """Merge lists of the same sentences, for example of several iterations.
 
-        They come in the order of the lists, without those that came before (see `distinct`); each keeps the score it
-        had where it came first. Sentences belong together by number or name; one may be missing from some of the
-        lists. They are in the order of their numbers, or if they have names, in that of their first occurrence.
+        A sentence gets the hypotheses of all lists, in their order and without duplicates (see `distinct`); each keeps
+        its first score. Sentences are matched by number or name; some may be missing from some lists. They are sorted
+        by number or, if they have names, by first occurrence.
         """
         if not lists:
             raise UsageError("there are no n-best lists to merge")
@@ -242,15 +241,15 @@ class NBest:
         ).distinct()
 
     def kept(self, rows: NDArray[np.integer]) -> NBest:
-        """Return the given hypotheses only, in the order they have; a sentence may be left with none."""
+        """Return only the given hypotheses, in ascending order; a sentence may be left with none."""
         return replace(self._take_hypotheses(rows), sentences=np.searchsorted(rows, self.sentences))
 
     def reordered(self, rows: NDArray[np.integer]) -> NBest:
-        """Return the hypotheses in another order; each sentence must keep its own."""
+        """Return the hypotheses in another order; the hypotheses of each sentence must stay together."""
         return self._take_hypotheses(rows)
 
     def _take_hypotheses(self, rows: NDArray[np.integer]) -> NBest:
-        """The given hypotheses; what belongs to sentences stays as it is."""
+        """Return the given hypotheses, with the data of sentences unchanged."""
         extras = self.extras
         if extras is not None and extras.hypotheses is not None:
             extras = replace(extras, hypotheses=extras.hypotheses.take(rows))
@@ -282,7 +281,7 @@ def _joined_extras(parts: Sequence[Extras | None]) -> Extras | None:
 def _known(
     ids: Sequence[int | str], names: Sequence[Sequence[int | str]], parts: Sequence[Sequence[T] | None]
 ) -> tuple[T, ...] | None:
-    """For each of `ids` what the first of the parts that knows it says; None if one is unknown to all."""
+    """Return the value of each id in the first part that has it; None if an id has no value in any part."""
     known: dict[int | str, T] = {}
     for part_names, part in zip(names[::-1], parts[::-1], strict=True):
         known.update(zip(part_names, part or (), strict=part is not None))
@@ -290,7 +289,7 @@ def _known(
 
 
 def _numbers_of_equals(nbest: NBest, words_only: bool) -> NDArray[np.int32]:
-    """Number the hypotheses so that equal ones of a sentence, and only these, have the same number."""
+    """Number the hypotheses so that exactly the duplicates within a sentence have the same number."""
     words = nbest.hypotheses
     features = FeatureRows.zeros(len(words)) if words_only else nbest.features.summed()
     sentence = np.repeat(np.arange(len(nbest), dtype=np.int32), np.diff(nbest.sentences))

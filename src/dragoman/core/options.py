@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal, Self, TypeVar
 from dragoman.core.deprecations import current_names
 from dragoman.core.errors import UsageError
 
-Chosen = TypeVar("Chosen", bound="Options")
+T = TypeVar("T", bound="Options")
 
 
 def option(
@@ -36,16 +36,16 @@ def option(
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """Base of all options; checks values when made.
+    """Base of all options; values are checked on construction.
 
-    A class with a field `preset` may have `presets`, each of which names values of fields: those of the preset that the
-    field names stand in place of the defaults. What is given besides counts.
+    A class with a field `preset` may have `presets`, each of which maps fields to values. The values of the chosen
+    preset replace the defaults; options that are given explicitly take precedence.
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     def __new__(cls, *values: Any, **named: Any) -> Self:
-        """Remember what is given, so that a preset does not change it."""
+        """Remember the options that are given, so that a preset does not change them."""
         self = super().__new__(cls)
         if cls.presets:
             given = {field.name for field, _ in zip(dataclasses.fields(cls), values, strict=False)} | named.keys()
@@ -66,7 +66,7 @@ class Options:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Build from a mapping, refusing keys that are no options."""
+        """Build from a mapping; unknown keys are refused."""
         known = {field.name for field in dataclasses.fields(cls)}
         values = current_names(values, known)
         for key in values:
@@ -80,13 +80,13 @@ class Options:
         return {name: value for name, value in values.items() if value is not None}
 
 
-def options_from(options: type[Chosen], assignments: Sequence[str], base: Chosen | None = None) -> Chosen:
-    """Build options from `name=value` strings, converted to the types of the fields; others are those of `base`.
+def parse_options(options: type[T], assignments: Sequence[str], base: T | None = None) -> T:
+    """Build options from `name=value` strings, converted to the types of the fields; the others come from `base`.
 
     >>> @dataclasses.dataclass(frozen=True)
     ... class Diagonal(Options):
     ...     iterations: int = option(5, "passes")
-    >>> options_from(Diagonal, ["iterations=7"])
+    >>> parse_options(Diagonal, ["iterations=7"])
     Diagonal(iterations=7)
     """
     hints = _hints(options)
@@ -97,15 +97,15 @@ def options_from(options: type[Chosen], assignments: Sequence[str], base: Chosen
         (name,) = current_names({given.strip().replace("-", "_"): text}, known)
         if not equals or name not in known:
             wanted = f"NAME=VALUE with a NAME of {', '.join(sorted(known))}" if known else "none: it has no options"
-            called = getattr(options, "name", None)  # those that are chosen by name can be looked up
+            called = getattr(options, "name", None)  # options of a registered class can be looked up
             more = f" (see `dragoman methods show {called}`)" if isinstance(called, str) else ""
             raise UsageError(f"found '{assignment}'; expected {wanted}{more}")
         values[name] = _convert(name, hints[name], text.strip())
     return options(**values) if base is None else dataclasses.replace(base, **values)
 
 
-def routed(options: Mapping[str, Any], *kinds: type[Options]) -> list[dict[str, Any]]:
-    """Give each kind of options the values that are its own; a name that none has is refused."""
+def split_options(options: Mapping[str, Any], *kinds: type[Options]) -> list[dict[str, Any]]:
+    """Split options by the classes that have them; a name that no class has is refused."""
     names = [{field.name for field in dataclasses.fields(kind)} for kind in kinds]
     options = current_names(options, set().union(*names))
     for name in options:
@@ -119,14 +119,14 @@ _HINTS: dict[type, dict[str, Any]] = {}
 
 
 def _hints(options: type) -> dict[str, Any]:
-    """The types of the fields, which take longer to find than all that is done with them: once a class."""
+    """Return the types of the fields; cached per class, because finding them is slow."""
     if options not in _HINTS:
         _HINTS[options] = typing.get_type_hints(options)
     return _HINTS[options]
 
 
 def _kinds(hint: Any) -> tuple[Any, ...]:
-    """The types that a field may have: `Literal[…] | None` is a typing.Union, `int | None` a types.UnionType."""
+    """Return the types that a field may have: `Literal[…] | None` is a typing.Union, `int | None` a types.UnionType."""
     return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
 
 

@@ -1,13 +1,11 @@
-"""Files that Dragoman writes: which are its own, who holds them, and what killed processes left unfinished.
+"""Files that Dragoman writes: locks, temporary names, leftovers of killed processes, and which files are its own.
 
-A folder of ours is known by a file in it, its mark. What is in it and was not written by Dragoman is a stranger's: a
-folder that is begun anew keeps it, and one that would be replaced whole is refused.
+A folder of ours is recognised by a marker file. Files in it that Dragoman did not write are foreign: a folder that is
+restarted keeps them, and a folder that would be replaced as a whole is refused.
 
-Process numbers are given again, and mean nothing on another machine; a lock that can be had says that nobody is there.
-
-What is being written has a temporary name, and is held by its writer. A leftover that can be held has none any more,
-whatever its number says: numbers of processes are given again, and disks are shared with other machines, whose writers
-hold what they write too, if the file system knows their locks.
+A file or folder that is being written has a temporary name, and its writer locks it. A temporary file whose lock is
+free is a leftover, whatever its process number says: process numbers are reused, and the disk may be shared with other
+machines. Their writers lock what they write too, if the file system supports locks between machines.
 """
 
 from __future__ import annotations
@@ -25,11 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from dragoman.core.errors import DataError
+from dragoman.core.errors import BusyError, DataError, write_error
 
 
 def hold(opened: int | IO[bytes]) -> bool | None:
-    """Lock what was opened, until it is closed; False if somebody has it, None where there are no locks to be had."""
+    """Lock an open file until it is closed; return False if another process has it, None if there are no locks."""
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
@@ -40,7 +38,7 @@ def hold(opened: int | IO[bytes]) -> bool | None:
 
 
 def is_at(path: Path, opened: int) -> bool:
-    """Whether a path still names what was opened: it may have been removed, or replaced, since."""
+    """Return True if a path still names the open file: it may have been removed or replaced since."""
     try:
         return os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(opened))  # noqa: PTH116 - of a link itself
     except FileNotFoundError:
@@ -48,15 +46,15 @@ def is_at(path: Path, opened: int) -> bool:
 
 
 def open_existing(path: Path) -> int | None:
-    """Open a file or folder to lock it, but no link, and without waiting for what may stand behind its name."""
+    """Open a file or folder to lock it; never a link, and without blocking on a pipe or device."""
     try:
         return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
 
 
-def held_folder(make: Callable[[], Path]) -> tuple[Path, int]:
-    """Make a new folder and hold it; returns its path and what has to be closed to let it go."""
+def make_locked_folder(make: Callable[[], Path]) -> tuple[Path, int]:
+    """Make a new folder and lock it; return its path and the descriptor whose closing unlocks it."""
     while True:
         made = make()
         opened = open_existing(made)
@@ -64,27 +62,27 @@ def held_folder(make: Callable[[], Path]) -> tuple[Path, int]:
             if hold(opened) is not False and is_at(made, opened):
                 return made, opened
             os.close(opened)
-        # Else somebody took it for a leftover before it was held.
+        # Otherwise another process took it for a leftover before it was locked.
 
 
-#: `.NAME.partial-PROCESS-LETTERS`; older versions held nothing, and their names had no letters at the end.
+#: `.NAME.partial-PROCESS-LETTERS`; older versions locked nothing, and their names had no letters at the end.
 _LEFTOVER = re.compile(r"\.(?P<name>.+)\.(?P<kind>partial|old)-(?P<process>[0-9]{1,9})(?P<letters>-[0-9a-f]{8})?")
 
 
 def temporary_name(final: Path, kind: str) -> Path:
-    """A name for what is to become a file or folder (`partial`), or was it before (`old`), that nobody else has."""
+    """Return a unique name for a file or folder that is being written (`partial`) or was replaced (`old`)."""
     return final.with_name(f".{final.name}.{kind}-{os.getpid()}-{secrets.token_hex(4)}")
 
 
 def is_leftover(path: Path) -> bool:
-    """Whether a name is that of a file or folder that was never finished, of a process that may have been killed."""
+    """Return True for a temporary name: a file or folder that may have been left by a killed process."""
     return _LEFTOVER.fullmatch(path.name) is not None
 
 
 def clear_leftovers(folder: Path) -> None:
-    """Remove what processes that are no more left in a folder and in all below it; links are not followed.
+    """Remove leftovers of dead processes from a folder and all below it; links are not followed.
 
-    If one was killed while it swapped folders, the old one is brought back.
+    If a process was killed while it swapped folders, the old folder is restored.
     """
     for place, folders, files in os.walk(folder):
         for name in [*folders, *files]:
@@ -93,7 +91,7 @@ def clear_leftovers(folder: Path) -> None:
 
 
 def clear_leftovers_of(final: Path) -> None:
-    """Remove what was to become one file or folder, in the same way."""
+    """Remove leftovers of one file or folder, in the same way."""
     with contextlib.suppress(FileNotFoundError):
         for entry in [entry for entry in final.parent.iterdir() if entry.name.startswith(f".{final.name}.")]:
             if (found := _LEFTOVER.fullmatch(entry.name)) and found["name"] == final.name:
@@ -101,9 +99,9 @@ def clear_leftovers_of(final: Path) -> None:
 
 
 def _clear(entry: Path) -> None:
-    """Remove a leftover, if it is one that nobody holds.
+    """Remove a leftover, if no process has locked it.
 
-    Where there are no locks, and for names of older versions, a process of its number is taken for its writer.
+    Where there are no locks, and for names of older versions, a running process with its number counts as its writer.
     """
     found = _LEFTOVER.fullmatch(entry.name)
     if found is None:
@@ -126,7 +124,7 @@ def _clear(entry: Path) -> None:
 
 
 def remove_whole(entry: Path) -> None:
-    """Remove a file, a link or a folder with all that is in it, as far as that is possible; nothing else is removed."""
+    """Remove a file, a link or a folder with its contents, as far as possible; never a pipe or a device."""
     with contextlib.suppress(OSError):
         mode = entry.lstat().st_mode
         if stat.S_ISDIR(mode):
@@ -136,7 +134,7 @@ def remove_whole(entry: Path) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether there is a process of this number."""
+    """Return True if there is a process with this number."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
@@ -146,28 +144,83 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-#: What whoever works in a folder holds, if the folder stays (see `locks`).
+#: The lock file of a folder that is updated in place.
 LOCK = ".lock"
 
-#: So many strangers are named.
-_NAMED = 3
+
+@contextlib.contextmanager
+def lock_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Lock a folder that is updated in place; the folder is made if there is none.
+
+    Leftovers of killed processes are removed from it first. The lock file stays in the folder.
+    """
+    folder = Path(folder)
+    with _locked(folder / LOCK, folder):
+        clear_leftovers(folder)
+        yield
+
+
+@contextlib.contextmanager
+def lock_output(out: str | os.PathLike[str]) -> Iterator[None]:
+    """Lock a folder that is replaced as a whole; the lock file is beside it, and is removed at the end."""
+    out = Path(os.path.abspath(out))  # noqa: PTH100 - a name for `.` and `..`, and links stay links
+    lock = out.with_name(f".{out.name}.lock")
+    with _locked(lock, out):
+        try:
+            clear_leftovers_of(out)
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _locked(lock: Path, folder: Path) -> Iterator[None]:
+    opened = _open_lock(lock, folder)
+    try:
+        yield
+    finally:
+        os.close(opened)
+
+
+def _open_lock(lock: Path, folder: Path) -> int:
+    """Open and lock a lock file; one that was removed in the meantime is made again."""
+    while True:
+        try:
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            opened = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+        except FileNotFoundError:  # the folder was removed between the two
+            continue
+        except OSError as error:
+            raise write_error(folder, error) from None
+        known = hold(opened)
+        if known and is_at(lock, opened):
+            return opened
+        os.close(opened)
+        if known is False:
+            raise BusyError("is being worked on by another process", path=folder)
+        if known is None:
+            raise DataError("cannot be locked", path=folder, expected="a file system with locks")
+
+
+#: Number of foreign files that a message names.
+_MAX_NAMED = 3
 
 
 @dataclass(frozen=True)
 class OwnFiles:
-    """The files of a folder that are ours, as regular expressions of their paths in it."""
+    """The files of a folder that are ours, as regular expressions over their paths in it."""
 
     patterns: tuple[str, ...]
 
     def below(self, folder: str) -> tuple[str, ...]:
-        """The patterns of these files if their folder is in another one, in a place that is a pattern too."""
+        """Return the patterns of these files in a folder below; `folder` is a pattern too."""
         return tuple(f"{folder}/(?:{pattern})" for pattern in self.patterns)
 
     def __contains__(self, name: str) -> bool:
         return any(re.fullmatch(pattern, name, re.DOTALL) for pattern in self.patterns)
 
-    def strangers(self, folder: Path) -> list[str]:
-        """What is not ours in a folder; of folders that have nothing of ours, only their names."""
+    def foreign_files(self, folder: Path) -> list[str]:
+        """Return the files in a folder that are not ours; of subfolders without files of ours, only their names."""
         names = [*_names(folder)]
         ours = {name.partition("/")[0] for name in names if name in self}
         found: dict[str, None] = {}
@@ -178,9 +231,9 @@ class OwnFiles:
         return [*found]
 
     def remove(self, folder: Path, *, keep: Sequence[str] = ()) -> None:
-        """Remove what is ours, but for the folder's lock and what to keep, and folders that are empty then.
+        """Remove our files, except the folder's lock and those to `keep`, and folders that are empty afterwards.
 
-        Links are removed as links.
+        Links are removed, not what they point to.
         """
         ours = [name for name in _names(folder) if name in self and name not in (LOCK, *keep)]
         for name in ours:
@@ -192,7 +245,7 @@ class OwnFiles:
 
 
 def _names(folder: Path) -> Iterator[str]:
-    """The paths of all files and links below a folder, without what was left unfinished."""
+    """Yield the paths of all files and links below a folder, without leftovers."""
     for place, folders, files in os.walk(folder):
         here = Path(place)
         folders[:] = sorted(name for name in folders if not is_leftover(Path(name)))
@@ -210,7 +263,7 @@ _ARRAYS = (
 
 
 def _model(folder: Path) -> OwnFiles:
-    """Of a model: the arrays that it has checksums of, if it has any."""
+    """Return the files of a model: arrays are those with checksums, if it has any."""
     listed = _read(folder / "checksums.toml")
     return OwnFiles((*_MODEL, *(map(re.escape, listed) if listed else _ARRAYS)))
 
@@ -231,14 +284,14 @@ def _corpus(folder: Path) -> OwnFiles:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """What a file says; nothing if it is not there or damaged."""
+    """Read a TOML file; return nothing if it is missing or damaged."""
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
 
 
-#: What an iteration of a run decoded.
+#: The evidence of an iteration of a run.
 EVIDENCE = OwnFiles(
     (
         r"(?:[^/]+/){0,3}[^/]+\.npy",
@@ -255,7 +308,7 @@ _TRANSLATIONS = (
     r"\.lock",
 )
 
-#: A tuning run, and in an experiment its translations.
+#: A tuning run and, in an experiment, its translations.
 RUN = OwnFiles(
     (
         r"(?:run|checksums)\.toml",
@@ -281,14 +334,14 @@ EXPERIMENT = OwnFiles(
     )
 )
 
-#: What a training that was killed goes on with.
+#: The stages that a killed training resumes from.
 CHECKPOINT = OwnFiles((r"[^/]+/(?:key|checksums\.toml|[^/]+\.npy)",))
 
 _MOSES = OwnFiles((r"moses\.ini", r"(?:phrase|reordering|rule)-table\.[^/]+\.gz", "glue-grammar", r"[^/]+\.arpa\.gz"))
 _GRAMMAR = OwnFiles((r"grammar\.gz", r"cdec\.ini", "weights", r"[^/]+\.arpa\.gz"))
 _DIAGNOSIS = OwnFiles((r"diagnostics\.json", r"report\.html"))
 
-#: The files by which folders are known, and what is ours in each.
+#: The marker files of folders, and the files that are ours in each.
 _KINDS: dict[str, Callable[[Path], OwnFiles]] = {
     "model.toml": _model,
     "normaliser.toml": _normaliser,
@@ -302,7 +355,7 @@ _KINDS: dict[str, Callable[[Path], OwnFiles]] = {
 
 
 def own_files(folder: Path) -> OwnFiles:
-    """What is ours in a folder, by its marks; nothing if it has none."""
+    """Return the files that are ours in a folder, by its marker files; none if it has no marker."""
     return OwnFiles(
         tuple(
             pattern for mark, kind in _KINDS.items() if (folder / mark).is_file() for pattern in kind(folder).patterns
@@ -310,17 +363,17 @@ def own_files(folder: Path) -> OwnFiles:
     )
 
 
-def refuse_strangers(folder: Path, kind: OwnFiles | None = None) -> None:
-    """Refuse to replace a folder with files that are not ours, or anything that is no folder."""
-    if folder.is_symlink() or not folder.exists():  # a link is replaced, and not what it leads to
+def refuse_foreign_files(folder: Path, kind: OwnFiles | None = None) -> None:
+    """Refuse to replace a folder with files that are not ours, or anything that is not a folder."""
+    if folder.is_symlink() or not folder.exists():  # a link is replaced, not what it points to
         return
     if not folder.is_dir():
         raise DataError("exists and is not a folder", path=folder, expected="a folder to replace, or a new name")
-    found = (own_files(folder) if kind is None else kind).strangers(folder)
+    found = (own_files(folder) if kind is None else kind).foreign_files(folder)
     if found:
-        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        more = f" and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
         raise DataError(
-            f"holds {', '.join(found[:_NAMED])}{more} that Dragoman did not write",
+            f"holds {', '.join(found[:_MAX_NAMED])}{more} that Dragoman did not write",
             path=folder,
             expected="a folder of its own",
         )

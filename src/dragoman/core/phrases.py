@@ -1,4 +1,4 @@
-"""Phrase pairs and n-grams as columns: what training makes, what files hold, and what a model indexes."""
+"""Phrase pairs and n-grams as columns, as they are trained, stored in files, and indexed by models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dragoman.core.vocab import Vocab
 
 @dataclass(frozen=True, eq=False)
 class PairColumns:
-    """Phrase pairs with scores: what all kinds of tables have.
+    """Phrase pairs with scores, the base of all kinds of tables.
 
     `sources` and `targets` hold each distinct phrase once, as ids of the two vocabularies; pair `i` is
     (`sources[source_ids[i]]`, `targets[target_ids[i]]`) with the row `scores[i]`, probabilities as in table files, not
@@ -34,20 +34,20 @@ class PairColumns:
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """What a mixture of tables is mixed of: `probabilities[i, t]` are the scores that table `names[t]` gives pair `i`.
+    """Components of a mixture of tables: `probabilities[i, t]` are the scores of pair `i` in table `names[t]`.
 
-    They are 0 where a table lacks the pair.
+    They are 0 if the table does not have the pair.
     """
 
     names: tuple[str, ...]
     probabilities: NDArray[np.float32]
 
     def take(self, rows: NDArray[np.integer]) -> Components:
-        """Return those of the given pairs, in that order."""
+        """Return the components of the given pairs, in that order."""
         return replace(self, probabilities=self.probabilities[rows])
 
     def mixed(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the mixture's probabilities, a column for each score; `shares` has a row for each score.
+        """Return the probabilities of the mixture, a column per score; `shares` are the weights, a row per score.
 
         >>> parts = Components(("in", "out"), np.array([[[0.5], [0.25]], [[0.0], [1.0]]], np.float32))
         >>> parts.mixed(np.array([[0.75, 0.25]])).tolist()
@@ -61,12 +61,13 @@ class Components:
 
 @dataclass(frozen=True, eq=False)
 class PhrasePairs(PairColumns):
-    """A table of phrase pairs; those of one source phrase stand together.
+    """A table of phrase pairs, grouped by source phrase.
 
     Scores have a column for each name in `score_names`. `alignments` holds the links inside each pair as
-    `256 * source position + target position`, in the order of the file or of (source, target); `counts` the
-    occurrences of target, source and pair; `reordering` maps the name of each lexicalised reordering model to its
-    probabilities, six a pair. A mixture of tables that is not fixed yet has `components`. The last four may be absent.
+    `256 * source position + target position`, in the order of the file or of (source, target). `counts` holds the
+    occurrences of target, source and pair. `reordering` maps the name of each lexicalised reordering model to its
+    probabilities, six per pair. A mixture of tables whose weights are not fixed yet has `components`. The last four may
+    be absent.
     """
 
     score_names: tuple[str, ...]
@@ -76,7 +77,7 @@ class PhrasePairs(PairColumns):
     components: Components | None = None
 
     def take(self, rows: NDArray[np.integer]) -> PhrasePairs:
-        """Return the given pairs, in that order; the lists of distinct phrases stay as they are."""
+        """Return the given pairs, in that order; the lists of distinct phrases are unchanged."""
         return replace(
             self,
             source_ids=self.source_ids[rows],
@@ -89,10 +90,10 @@ class PhrasePairs(PairColumns):
         )
 
 
-#: The four scores of a phrase table, in the order in which Moses writes them.
+#: The four scores of a phrase table, in Moses' order.
 PHRASE_SCORES = ("bwd", "bwd_lex", "fwd", "fwd_lex")
 
-#: The six scores of an msd-bidirectional-fe reordering table, in the order in which Moses writes them.
+#: The six scores of an msd-bidirectional-fe reordering table, in Moses' order.
 REORDERING_SCORES = ("bwd.mono", "bwd.swap", "bwd.other", "fwd.mono", "fwd.swap", "fwd.other")
 
 
@@ -100,7 +101,7 @@ REORDERING_SCORES = ("bwd.mono", "bwd.swap", "bwd.other", "fwd.mono", "fwd.swap"
 class NGramTable:
     """The n-grams of one order: `words` has one row of ids each, in text order; logarithms are to base 10.
 
-    `backoffs` is zero where an n-gram is no context of a longer one, and throughout at the highest order.
+    `backoffs` is 0 for n-grams that are not the context of a longer one, and for all of the highest order.
     """
 
     words: NDArray[np.int32]
@@ -120,5 +121,5 @@ class NGrams:
 
     @property
     def order(self) -> int:
-        """The length of the longest n-grams."""
+        """Length of the longest n-grams."""
         return len(self.orders)

@@ -1,7 +1,7 @@
-"""Progress of long work: stages with the share done, notes and warnings; bars in a terminal or notebook, else lines.
+"""Progress of long work: stages, notes and warnings; shown as bars in a terminal or notebook, otherwise as lines.
 
-Functions that take long have a parameter `progress`; the default says nothing and passes warnings to Python's
-`warnings`. The command line hands in one that draws bars or prints lines.
+A `Runtime` holds a `Progress`. The default is silent and passes warnings to Python's `warnings`; the command line
+draws bars or prints lines. Within a stage, work reports the fraction done to a `ProgressCallback`.
 """
 
 from __future__ import annotations
@@ -15,47 +15,48 @@ from collections.abc import Callable, Iterator
 from html import escape as escape_html
 from typing import Any
 
-ShareDone = Callable[[float], None]
+#: Takes the fraction of the work that is done, from 0 to 1.
+ProgressCallback = Callable[[float], None]
 
 _PACKAGE = "dragoman."
 
 
-def within(share: ShareDone, first: float, last: float) -> ShareDone:
-    """What a part of a stage says of itself, from 0 to 1, as that of the stage: from `first` to `last`."""
-    return lambda done: share(first + (last - first) * done)
+def within(progress_callback: ProgressCallback, first: float, last: float) -> ProgressCallback:
+    """Return a callback for a part of a stage, whose 0 to 1 is the stage's `first` to `last`."""
+    return lambda done: progress_callback(first + (last - first) * done)
 
 
 class DragomanWarning(UserWarning):
-    """Something was skipped, repaired or odd, but the work goes on."""
+    """Warning that something was skipped, repaired or odd; the work goes on."""
 
 
 class Progress:
-    """The silent progress; subclasses show what they are told."""
+    """Silent progress; subclasses show it."""
 
     @contextlib.contextmanager
-    def stage(self, name: str) -> Iterator[ShareDone]:
-        """Begin a stage of the work; yields a function that takes the share done, from 0 to 1."""
-        yield lambda share: None
+    def stage(self, name: str) -> Iterator[ProgressCallback]:
+        """Begin a stage of the work; yield a callback for the fraction done."""
+        yield lambda done: None
 
     @contextlib.contextmanager
-    def counted(self, name: str, total: int | None, unit: str = "sentences") -> Iterator[Callable[[int], None]]:
-        """Begin a stage of so many things, if that is known; yields a function that takes how many more are done."""
-        with self.stage(name) as share:
+    def counter(self, name: str, total: int | None, unit: str = "sentences") -> Iterator[Callable[[int], None]]:
+        """Begin a stage of `total` things, if that is known; yield a function that takes how many more are done."""
+        with self.stage(name) as progress_callback:
             done = 0
 
             def more(count: int) -> None:
                 nonlocal done
                 done += count
                 if total:
-                    share(min(done / total, 1.0))
+                    progress_callback(min(done / total, 1.0))
 
             yield more
 
     def note(self, text: str) -> None:
-        """Say something worth knowing."""
+        """Show a message."""
 
     def warn(self, text: str) -> None:
-        """Say that something was skipped, repaired or odd; the warning names the line outside of Dragoman."""
+        """Warn that something was skipped, repaired or odd; the warning names the caller's line outside Dragoman."""
         frame, level = sys._getframe(1), 2
         while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
             frame, level = frame.f_back, level + 1
@@ -66,55 +67,55 @@ SILENT = Progress()
 
 
 class PartProgress(Progress):
-    """The progress of one part of many: its stages are none of the whole, and not every part warns of the same."""
+    """Progress of one part of many: its stages are not shown, and its warnings only if it `warns`."""
 
     def __init__(self, whole: Progress, *, warns: bool = True):
         self._whole, self._warns = whole, warns
 
     def note(self, text: str) -> None:
-        """Say something worth knowing."""
+        """Show a message."""
         self._whole.note(text)
 
     def warn(self, text: str) -> None:
-        """Say that something was skipped, repaired or odd."""
+        """Warn that something was skipped, repaired or odd."""
         if self._warns:
             self._whole.warn(text)
 
 
-class Remembered(Progress):
-    """Remembers what is said, for whoever asked a worker for the work."""
+class ProgressRecorder(Progress):
+    """Records notes and warnings on a worker, to be replayed in the process that sent the work."""
 
     def __init__(self) -> None:
-        self._said: list[tuple[str, str]] = []
+        self.messages: list[tuple[str, str]] = []
 
     def note(self, text: str) -> None:
-        """Remember something worth knowing."""
-        self._said.append(("note", text))
+        """Record a message."""
+        self.messages.append(("note", text))
 
     def warn(self, text: str) -> None:
-        """Remember that something was skipped, repaired or odd."""
-        self._said.append(("warn", text))
+        """Record a warning."""
+        self.messages.append(("warn", text))
 
-    def tell(self, progress: Progress) -> None:
-        """Say it all."""
-        for kind, text in self._said:
+    def replay(self, progress: Progress) -> None:
+        """Pass all messages on."""
+        for kind, text in self.messages:
             progress.note(text) if kind == "note" else progress.warn(text)
 
 
 def available_cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
 def live_progress() -> Progress:
-    """The progress for whoever is watching: on standard error, or in the notebook."""
+    """Return a progress that is shown: on standard error, or in the notebook."""
     if _in_notebook():
         return NotebookProgress()
     return BarProgress() if sys.stderr.isatty() else LineProgress()
 
 
-def watcher_of(progress: Progress | bool) -> Progress:
-    """The progress that was asked for: a given one, that for whoever is watching, or none."""
+def choose_progress(progress: Progress | bool) -> Progress:
+    """Return the given progress, one that is shown for True, or a silent one for False."""
     if isinstance(progress, Progress):
         return progress
     return live_progress() if progress else SILENT
@@ -128,12 +129,12 @@ def _in_notebook() -> bool:
     return type(get_ipython()).__name__ == "ZMQInteractiveShell"
 
 
-def duration(seconds: float, *, rough: bool = False) -> str:
-    """Write a time so that nobody takes minutes for hours, to the second or `rough`.
+def format_duration(seconds: float, *, rough: bool = False) -> str:
+    """Write a duration with its units, to the second or `rough`.
 
-    >>> duration(3.21), duration(45), duration(125), duration(7025)
+    >>> format_duration(3.21), format_duration(45), format_duration(125), format_duration(7025)
     ('3.2 s', '45 s', '2 min 05 s', '1 h 57 min')
-    >>> duration(45.2, rough=True), duration(170, rough=True)
+    >>> format_duration(45.2, rough=True), format_duration(170, rough=True)
     ('45 s', '3 min')
     """
     whole = round(seconds)
@@ -147,73 +148,73 @@ def duration(seconds: float, *, rough: bool = False) -> str:
     return f"{minutes // 60} h {minutes % 60:02} min"
 
 
-def time_left(share: float, elapsed: float) -> str:
-    """Say how long work will still take that has gone on for so many seconds; nothing if that cannot be known yet.
+def format_time_left(done: float, elapsed: float) -> str:
+    """Estimate the time left from the fraction done and the seconds elapsed; empty if it cannot be known yet.
 
-    >>> time_left(0.25, 30), time_left(0.5, 7000), time_left(0, 30)
+    >>> format_time_left(0.25, 30), format_time_left(0.5, 7000), format_time_left(0, 30)
     ('1 min 30 s left', '1 h 57 min left', '')
     """
-    if not 0 < share <= 1 or elapsed <= 0:
+    if not 0 < done <= 1 or elapsed <= 0:
         return ""
-    return f"{duration(round(elapsed * (1 - share) / share))} left"
+    return f"{format_duration(round(elapsed * (1 - done) / done))} left"
 
 
 class LineProgress(Progress):
-    """One line for each stage when it is done; of a long one, how long it may take, and once a minute the time left.
+    """One line per stage when it is done; for a long stage also an estimate, and the time left once a minute.
 
-    For logs. Of what is counted there is no line if it does not take long.
+    For logs. Short counted stages give no line.
     """
 
-    #: Seconds between two lines of one stage, those from which on a stage is long, and those that it takes to know.
+    #: Seconds between two lines of one stage, from which on a stage is long, and until a first estimate.
     _PAUSE, _LONG, _KNOWN = 60.0, 30.0, 3.0
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
 
     @contextlib.contextmanager
-    def stage(self, name: str) -> Iterator[ShareDone]:
+    def stage(self, name: str) -> Iterator[ProgressCallback]:
         """Print the stage's name and its time when it is done."""
-        with self._timed(name, "") as (share_done, _, start):
-            yield share_done
-        self._say(f"{name}: {duration(self._clock() - start)}")
+        with self._timed(name, "") as (callback, _, start):
+            yield callback
+        self._say(f"{name}: {format_duration(self._clock() - start)}")
 
     @contextlib.contextmanager
-    def counted(self, name: str, total: int | None, unit: str = "sentences") -> Iterator[Callable[[int], None]]:
+    def counter(self, name: str, total: int | None, unit: str = "sentences") -> Iterator[Callable[[int], None]]:
         """Print how long it may take, and the time left, if it takes long."""
         done = 0
-        with self._timed(name, "" if total is None else f" for {total:,} {unit}") as (share_done, announced, start):
+        with self._timed(name, "" if total is None else f" for {total:,} {unit}") as (callback, announced, start):
 
             def more(count: int) -> None:
                 nonlocal done
                 done += count
                 if total:
-                    share_done(min(done / total, 1.0))
+                    callback(min(done / total, 1.0))
 
             yield more
         if announced:
-            self._say(f"{name}: {done:,} {unit} in {duration(self._clock() - start)}")
+            self._say(f"{name}: {done:,} {unit} in {format_duration(self._clock() - start)}")
 
     @contextlib.contextmanager
-    def _timed(self, name: str, what: str) -> Iterator[tuple[ShareDone, list[str], float]]:
-        """A function that takes the share done and says what is to be said, what was announced, and the beginning."""
+    def _timed(self, name: str, what: str) -> Iterator[tuple[ProgressCallback, list[str], float]]:
+        """Yield a callback that prints the lines of a stage, the list of lines announced, and the time of the start."""
         start = said = self._clock()
         announced: list[str] = []
 
-        def share_done(share: float) -> None:
+        def callback(done: float) -> None:
             nonlocal said
             now = self._clock()
-            left = time_left(share, now - start)
-            if not left or share >= 1:
+            left = format_time_left(done, now - start)
+            if not left or done >= 1:
                 return
-            whole = (now - start) / share
+            whole = (now - start) / done
             if not announced and whole >= self._LONG and now - start >= self._KNOWN:
-                announced.append(f"{name}: about {duration(whole, rough=True)}{what}")
+                announced.append(f"{name}: about {format_duration(whole, rough=True)}{what}")
                 self._say(announced[0])
             if now - said >= self._PAUSE:
                 said = now
-                self._say(f"{name}: {share:.0%}, {left}")
+                self._say(f"{name}: {done:.0%}, {left}")
 
-        yield share_done, announced, start
+        yield callback, announced, start
 
     def note(self, text: str) -> None:
         """Print a line."""
@@ -228,7 +229,7 @@ class LineProgress(Progress):
 
 
 class BarProgress(Progress):
-    """A bar with the time left for the stage that runs, a line with its time when it is done."""
+    """A bar with the time left for the current stage, and a line with its time when it is done."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -236,14 +237,14 @@ class BarProgress(Progress):
         self._console = Console(stderr=True, highlight=False)
 
     @contextlib.contextmanager
-    def stage(self, name: str) -> Iterator[ShareDone]:
+    def stage(self, name: str) -> Iterator[ProgressCallback]:
         """Draw a bar until the stage ends."""
         with self._bar(name, 1.0) as show:
-            yield lambda share: show(share, f"{share:.0%}")
+            yield lambda done: show(done, f"{done:.0%}")
 
     @contextlib.contextmanager
-    def counted(self, name: str, total: int | None, unit: str = "sentences") -> Iterator[Callable[[int], None]]:
-        """Draw a bar with how many are done, and how many a second, until the stage ends."""
+    def counter(self, name: str, total: int | None, unit: str = "sentences") -> Iterator[Callable[[int], None]]:
+        """Draw a bar with the number done, and the number per second, until the stage ends."""
         start, done = time.monotonic(), 0
         of = "" if total is None else f" of {total:,}"
         with self._bar(name, total) as show:
@@ -258,7 +259,7 @@ class BarProgress(Progress):
 
     @contextlib.contextmanager
     def _bar(self, name: str, total: float | None) -> Iterator[Callable[[float, str], None]]:
-        """Draw a bar; yields what takes how much is done, and how that is called."""
+        """Draw a bar; yield a function that takes the amount done and its text."""
         from rich import progress
         from rich.markup import escape
 
@@ -270,18 +271,19 @@ class BarProgress(Progress):
             _times(),
         )
         start = time.monotonic()
-        # What is printed as results goes where it should, not above the bar.
-        shown = progress.Progress(*columns, console=self._console, transient=True, redirect_stdout=False)
-        with shown as bars:
-            task = bars.add_task(escape(name), total=total, said="", share=0.0, at=0.0)
+        # Results that are printed go to standard output, not above the bar.
+        display = progress.Progress(*columns, console=self._console, transient=True, redirect_stdout=False)
+        with display as bars:
+            task = bars.add_task(escape(name), total=total, said="", fraction=0.0, at=0.0)
 
             def show(done: float, said: str) -> None:
                 at = time.monotonic() - start
-                bars.update(task, completed=done, said=said, share=min(done / total, 1.0) if total else 0.0, at=at)
+                fraction = min(done / total, 1.0) if total else 0.0
+                bars.update(task, completed=done, said=said, fraction=fraction, at=at)
 
             yield show
             said = bars.tasks[0].fields["said"] if total != 1.0 else ""
-        times = " ".join(filter(None, [escape(said), duration(time.monotonic() - start)]))
+        times = " ".join(filter(None, [escape(said), format_duration(time.monotonic() - start)]))
         self._console.print(f"[green]✓[/green] {escape(name)} [dim]{times}[/dim]")
 
     def note(self, text: str) -> None:
@@ -299,24 +301,24 @@ class BarProgress(Progress):
 
 
 def _times() -> Any:
-    """A column with the time that a stage has taken, and how much is left."""
+    """Return a column with the time that a stage has taken, and the time left."""
     from rich import progress
     from rich.text import Text
 
     class Times(progress.ProgressColumn):
         def render(self, task: progress.Task) -> Text:
-            share, at, now = task.fields["share"], task.fields["at"], task.elapsed or 0.0
-            whole = at / share if share else 0.0
-            left = f" · {duration(max(round(whole - now), 0))} left" if share else ""
-            return Text(f"{duration(round(now))}{left}", "dim")
+            done, at, now = task.fields["fraction"], task.fields["at"], task.elapsed or 0.0
+            whole = at / done if done else 0.0
+            left = f" · {format_duration(max(round(whole - now), 0))} left" if done else ""
+            return Text(f"{format_duration(round(now))}{left}", "dim")
 
     return Times()
 
 
 class NotebookProgress(Progress):
-    """One bar that is drawn anew as the work goes on, with what was said last beside it."""
+    """One bar that is redrawn as the work goes on, with the last message beside it."""
 
-    #: A notebook keeps each message: no more than so many a second.
+    #: Redraws per second at most, because a notebook keeps each message.
     _RATE = 4.0
 
     def __init__(self) -> None:
@@ -325,30 +327,30 @@ class NotebookProgress(Progress):
         self._drawn = 0.0
 
     @contextlib.contextmanager
-    def stage(self, name: str) -> Iterator[ShareDone]:
+    def stage(self, name: str) -> Iterator[ProgressCallback]:
         """Draw a bar until the stage ends."""
         start = time.monotonic()
 
-        def share_done(share: float) -> None:
+        def callback(done: float) -> None:
             if time.monotonic() - self._drawn >= 1 / self._RATE:
-                self._draw(name, share, start)
+                self._draw(name, done, start)
 
         self._draw(name, 0.0, start)
-        yield share_done
+        yield callback
         self._draw(name, 1.0, start)
 
     def note(self, text: str) -> None:
         """Show a line beside the bar, until the next one."""
         self._said = text
 
-    def _draw(self, name: str, share: float, start: float) -> None:
+    def _draw(self, name: str, done: float, start: float) -> None:
         from IPython.display import HTML, display
 
         self._drawn = time.monotonic()
-        left = time_left(share, self._drawn - start) if share < 1 else ""
+        left = format_time_left(done, self._drawn - start) if done < 1 else ""
         text = HTML(  # type: ignore[no-untyped-call]
-            f"<progress value='{share:.3f}' max='1'></progress> {escape_html(name)} "
-            f"<small>{duration(self._drawn - start)} &middot; {left} {escape_html(self._said)}</small>"
+            f"<progress value='{done:.3f}' max='1'></progress> {escape_html(name)} "
+            f"<small>{format_duration(self._drawn - start)} &middot; {left} {escape_html(self._said)}</small>"
         )
         if self._shown is None:
             self._shown = display(text, display_id=True)  # type: ignore[no-untyped-call]
@@ -356,22 +358,22 @@ class NotebookProgress(Progress):
             self._shown.update(text)
 
 
-class ShareHere:
-    """Passes the share done on in this process; what is sent of it to a worker tells nobody.
+class LocalProgressCallback:
+    """A progress callback that stays in its process: the pickled copy that a worker gets is silent.
 
     >>> import pickle
-    >>> share = ShareHere(print)
-    >>> share(0.5)
+    >>> callback = LocalProgressCallback(print)
+    >>> callback(0.5)
     0.5
-    >>> pickle.loads(pickle.dumps(share))(0.5)
+    >>> pickle.loads(pickle.dumps(callback))(0.5)
     """
 
-    def __init__(self, share: ShareDone = lambda share: None):
-        self._share = share
+    def __init__(self, progress_callback: ProgressCallback = lambda done: None):
+        self._callback = progress_callback
 
     def __call__(self, done: float) -> None:
-        """Say how much is done, from 0 to 1."""
-        self._share(done)
+        """Report the fraction done, from 0 to 1."""
+        self._callback(done)
 
-    def __reduce__(self) -> tuple[type[ShareHere], tuple[()]]:
-        return ShareHere, ()
+    def __reduce__(self) -> tuple[type[LocalProgressCallback], tuple[()]]:
+        return LocalProgressCallback, ()

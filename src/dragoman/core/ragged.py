@@ -79,7 +79,7 @@ class Ragged(Generic[T]):
         return Ragged(self.values[offsets[0] : offsets[-1]], offsets - offsets[0])
 
     def blocks(self, size: int) -> Iterator[slice]:
-        """Cut into ranges of rows that have about so many values together.
+        """Cut the rows into ranges of about `size` values.
 
         >>> [(at.start, at.stop) for at in Ragged.of([[1, 2], [], [3], [4, 5, 6]], np.int32).blocks(3)]
         [(0, 3), (3, 4)]
@@ -88,7 +88,7 @@ class Ragged(Generic[T]):
 
     @classmethod
     def concatenate(cls, parts: Sequence[Ragged[T]]) -> Ragged[T]:
-        """Put the rows of several one after the other."""
+        """Concatenate the rows of several arrays."""
         lengths = np.concatenate([part.lengths for part in parts])
         offsets = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
@@ -96,7 +96,7 @@ class Ragged(Generic[T]):
 
 
 def blocks_of(offsets: NDArray[np.int64], size: int) -> Iterator[slice]:
-    """Cut rows, which begin at these offsets, into ranges that take about `size` together, and a row at least."""
+    """Cut rows with these offsets into ranges of about `size` values, and of at least one row."""
     first = 0
     while first < len(offsets) - 1:
         last = max(int(np.searchsorted(offsets, offsets[first] + size, side="right")) - 1, first + 1)
@@ -104,16 +104,16 @@ def blocks_of(offsets: NDArray[np.int64], size: int) -> Iterator[slice]:
         first = last
 
 
-#: Sorting so many is as fast as looking at one flag for each of this many times as many things.
+#: Sorting an id takes as long as checking this many flags.
 _FLAGS_FOR_ONE_SORTED = 64
 
 
-def occurring(ids: NDArray[np.integer], total: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the ids that occur, ascending, and for each occurrence its place among them; all are from 0 to total - 1.
+def unique_ids(ids: NDArray[np.integer], total: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the distinct ids, ascending, and the position of each id among them; ids are below `total`.
 
-    As `np.unique` with the inverse, but without sorting where ids are many.
+    The same as `np.unique` with the inverse, but without sorting if there are many ids.
 
-    >>> [part.tolist() for part in occurring(np.array([7, 3, 7]), 10)]
+    >>> [part.tolist() for part in unique_ids(np.array([7, 3, 7]), 10)]
     [[3, 7], [1, 0, 1]]
     """
     if len(ids) * _FLAGS_FOR_ONE_SORTED < total:

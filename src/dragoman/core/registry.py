@@ -1,7 +1,7 @@
-"""Finding what can be chosen by name: each folder of algorithms has a registry, and a new file is all it takes.
+"""Registries of classes that can be chosen by name: each folder of algorithms has one, and a new file is enough.
 
 A registered class derives from the folder's base class and has a `name`. Other packages add theirs through the
-entry-point group `dragoman.<kind>`. A registry may be divided into parts, each of a type of its own.
+entry-point group `dragoman.<kind>`. A registry may have parts, one for each subtype.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Part = TypeVar("Part")
 
 
 class Registry(Generic[T]):
-    """The classes of one kind, by name: those in the modules of `package` and those of entry points."""
+    """Classes of one kind by name, from the modules of `package` and from entry points."""
 
     def __init__(self, kind: str, package: str, base: type[T]):
         self.kind = kind
@@ -28,7 +28,7 @@ class Registry(Generic[T]):
         self.parts: list[Registry[Any]] = []
 
     def part(self, kind: str, base: type[Part]) -> Registry[Part]:
-        """Return those of its classes that are of one type; entry points of that kind are among them."""
+        """Return the part of the registry with the classes of one type, including entry points of that kind."""
         part = _Part(kind, self, base)
         self.parts.append(part)
         return part
@@ -53,18 +53,18 @@ class Registry(Generic[T]):
         return classes
 
     def names(self) -> list[str]:
-        """All names, sorted."""
+        """Return all names, sorted."""
         return sorted(self._classes)
 
     def get(self, name: str) -> type[T]:
-        """Return the class of that name."""
+        """Return the class with that name."""
         if name not in self._classes:
             raise UsageError(f"no {self.kind} is called '{name}'; there are {', '.join(self.names())}")
         return self._classes[name]
 
 
 class _Part(Registry[T]):
-    """The classes of a registry that are of one type."""
+    """The classes of a registry that have one type."""
 
     def __init__(self, kind: str, whole: Registry[Any], base: type[T]):
         super().__init__(kind, whole._package, base)

@@ -1,8 +1,9 @@
-"""What work runs on: threads or workers, memory and temporary files, checkpoints, and who is told how far it is.
+"""The runtime of all work: threads or workers, memory and temporary files, checkpoints and progress.
 
-A runtime is made once, where work comes in (a command, a function of the package, the service), and handed on as one
-value. Algorithms use `threads` for kernels, `map` and `map_parts` for what may go to workers, `workspace` for what may
-not fit into memory, and `stage`, `note` and `warn` to report. None asks where it runs. Randomness is no part of it.
+A runtime is made once, at the entry point (a command, a function of the package, the service), and passed on as one
+value. Algorithms use `threads` for kernels, `map` and `map_parts` for work that may be sent to workers, `workspace` for
+data that may not fit into memory, and `stage`, `note` and `warn` to report. None asks where it runs. Randomness is not
+part of it.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from dragoman.core.checkpoint import Checkpoint
-from dragoman.core.progress import SILENT, PartProgress, Progress, Remembered, ShareDone
+from dragoman.core.progress import SILENT, PartProgress, Progress, ProgressCallback, ProgressRecorder
 from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.core.workspace import Workspace
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 
-#: Work on one item of many: a function of a module, or an object whose class is of one, because workers get it pickled.
+#: Work on one item of many: a function of a module, or an instance of a class of a module, as workers get it pickled.
 Work = Callable[[Item, "Runtime"], Made]
 
 
@@ -28,9 +29,9 @@ Work = Callable[[Item, "Runtime"], Made]
 class Runtime:
     """Threads, workers, memory and temporary files, checkpoints and progress, as one value.
 
-    `threads` are those of kernels in this process; results do not depend on their number. `workers` do what is mapped;
-    by default that is done by the threads. What does not fit into the memory of the `workspace` goes to its temporary
-    folder. A `checkpoint` keeps what whole stages have made, for work that is killed.
+    Kernels run on `threads` threads of this process; results do not depend on their number. `workers` do the work that
+    is mapped, by default in the same threads. Data that does not fit into the memory of the `workspace` goes to its
+    temporary folder. A `checkpoint` stores the results of complete stages, so that killed work can be resumed.
 
     >>> def double(number, runtime):
     ...     return 2 * number
@@ -46,7 +47,7 @@ class Runtime:
 
     @property
     def parts_at_once(self) -> int:
-        """Number of parts that `map_parts` has in memory together: one here, some more than there are workers."""
+        """Number of parts that `map_parts` has in memory together: one here, or a few more than there are workers."""
         return self.workers.parts_at_once
 
     @property
@@ -68,22 +69,22 @@ class Runtime:
         """
         return self.workers.in_turn(_Task(work, self.quiet()), parts, window)
 
-    def stage(self, name: str) -> AbstractContextManager[ShareDone]:
-        """Begin a stage of the work; yields a function that takes the share done, from 0 to 1."""
+    def stage(self, name: str) -> AbstractContextManager[ProgressCallback]:
+        """Begin a stage of the work; yield a callback for the fraction done, from 0 to 1."""
         return self.progress.stage(name)
 
-    def counted(
+    def counter(
         self, name: str, total: int | None, unit: str = "sentences"
     ) -> AbstractContextManager[Callable[[int], None]]:
-        """Begin a stage of `total` things, if that is known; yields a function that takes how many more are done."""
-        return self.progress.counted(name, total, unit)
+        """Begin a stage of `total` things, if that is known; yield a function that takes how many more are done."""
+        return self.progress.counter(name, total, unit)
 
     def note(self, text: str) -> None:
-        """Say something worth knowing."""
+        """Show a message."""
         self.progress.note(text)
 
     def warn(self, text: str) -> None:
-        """Say that something was skipped, repaired or odd."""
+        """Warn that something was skipped, repaired or odd."""
         self.progress.warn(text)
 
     def quiet(self, *, warns: bool = True) -> Runtime:
@@ -106,31 +107,31 @@ class Runtime:
 
 @dataclass(frozen=True, eq=False)
 class _Task(Generic[Item, Made]):
-    """Work with the runtime that it gets here."""
+    """Work together with the runtime of this process."""
 
     work: Work[Item, Made]
     runtime: Runtime
 
     @property
     def remote(self) -> _RemoteTask[Item, Made]:
-        """The same work as it is sent to workers."""
+        """The same work, as it is sent to workers."""
         return _RemoteTask(self.work)
 
     def __call__(self, item: Item) -> Made:
         return self.work(item, self.runtime)
 
     def stop(self) -> None:
-        """Tell work that has such a method that nobody waits for it any more."""
+        """Stop the work, if it has such a method, because its result is no longer needed."""
         getattr(self.work, "stop", int)()
 
-    def tell(self, told: Remembered) -> None:
-        """Say here what was said on a worker."""
-        told.tell(self.runtime.progress)
+    def replay(self, messages: ProgressRecorder) -> None:
+        """Show the messages of a worker here."""
+        messages.replay(self.runtime.progress)
 
 
 @dataclass(frozen=True, eq=False)
 class _RemoteTask(Generic[Item, Made]):
-    """Work on a worker, with what it had to say; equal for the same work, which is then sent once."""
+    """Work on a worker, which returns its messages too; equal for the same work, which is then sent once."""
 
     work: Work[Item, Made]
 
@@ -140,6 +141,6 @@ class _RemoteTask(Generic[Item, Made]):
     def __hash__(self) -> int:
         return id(self.work)
 
-    def __call__(self, item: Item) -> tuple[Made, Remembered]:
-        told = Remembered()
-        return self.work(item, Runtime(progress=told)), told
+    def __call__(self, item: Item) -> tuple[Made, ProgressRecorder]:
+        recorder = ProgressRecorder()
+        return self.work(item, Runtime(progress=recorder)), recorder

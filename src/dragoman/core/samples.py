@@ -1,4 +1,4 @@
-"""Samples: derivations that a sampler visited, each once, with how often each chain was there."""
+"""Samples: the distinct derivations that a sampler visited, with the number of visits of each chain."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.display import counted, frame, html_table
+from dragoman.core.display import frame, html_table, pluralise
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
@@ -19,11 +19,11 @@ from dragoman.core.vocab import Vocab, common_vocab
 
 @dataclass(frozen=True, eq=False)
 class DocumentTrace:
-    """Values of features of whole documents at each sample.
+    """Values of document features at each sample.
 
     Document `d` is sentences `bounds[d]` to `bounds[d + 1]`. At sample `i` of chain `c` all its sentences were in the
-    derivations that their traces have at `i`, and `values[d, c, i]` are the features `names` of the document as it was
-    then; NaN where the time was over. Their mean over samples is the features' expectation.
+    derivations that their traces have at `i`, and `values[d, c, i]` are the features `names` of the document at that
+    time; NaN after the time limit. Their mean over samples estimates the expectation of the features.
     """
 
     names: tuple[str, ...]
@@ -32,7 +32,7 @@ class DocumentTrace:
 
     @classmethod
     def concatenate(cls, parts: Sequence[DocumentTrace]) -> DocumentTrace:
-        """Put the documents of several one after the other; all must be of the same features."""
+        """Concatenate documents; all must have the same features."""
         shifts = np.cumsum([0, *(part.bounds[-1] for part in parts)])
         bounds = [part.bounds[1:] + shift for part, shift in zip(parts, shifts, strict=False)]
         return cls(parts[0].names, np.concatenate([[0], *bounds]), np.concatenate([part.values for part in parts]))
@@ -67,24 +67,24 @@ class Samples:
 
     @property
     def chains(self) -> int:
-        """How many chains there were for each sentence."""
+        """Number of chains per sentence."""
         return int(self.counts.shape[1])
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
-        """The share of the samples of its sentence that each row has, all chains together."""
+        """Return the relative frequency of each row among the samples of its sentence, over all chains."""
         together = self.counts.sum(axis=1).astype(np.float64)
         totals = np.add.reduceat(together, self.sentences[:-1]) if len(self) else together
         return np.asarray(together / np.repeat(totals, np.diff(self.sentences)))
 
     def __repr__(self) -> str:
         return (
-            f"Samples({counted(len(self), 'sentence')}, {counted(len(self.scores), 'derivation')},"
-            f" {counted(int(self.counts.sum()), 'sample')})"
+            f"Samples({pluralise(len(self), 'sentence')}, {pluralise(len(self.scores), 'derivation')},"
+            f" {pluralise(int(self.counts.sum()), 'sample')})"
         )
 
     def frame(self, *, features: bool = False) -> Any:
-        """Return a pandas frame: a row a derivation, with its sentence, text, count, probability and score."""
+        """Return a pandas frame with a row for each derivation: its sentence, text, count, probability and score."""
         columns: dict[str, Any] = {
             "sentence": np.repeat(np.arange(len(self)), np.diff(self.sentences)),
             "text": Corpus(self.vocab, self.hypotheses).lines(),
@@ -107,7 +107,7 @@ class Samples:
         return self.vocab.text(self.hypotheses[h])
 
     def sentence(self, i: int) -> Samples:
-        """Return the samples of one sentence, without copying, and without values of documents: they are of several."""
+        """Return the samples of one sentence without copying; document features, which are of several, are left out."""
         rows = slice(*self.sentences[i : i + 2].tolist())
         return replace(
             self,
@@ -123,7 +123,7 @@ class Samples:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Samples]) -> Samples:
-        """Put the sentences of several one after the other; all must have as many chains."""
+        """Concatenate samples; all must have the same number of chains."""
         if len({part.chains for part in parts}) != 1:
             raise UsageError("samples can be put together if they have the same number of chains, and there are some")
         vocab, ids = common_vocab([part.vocab for part in parts])

@@ -1,14 +1,14 @@
-"""Rows and keys that may not fit into memory: added block by block, read again in partitions or merged.
+"""Arrays that may not fit into memory: rows in partitions, merged lists of keys, and hash tables filled in parts.
 
-A bucket of rows is what belongs together, a partition some buckets in a row that fit into the memory that there is. As
-long as all rows do, they stay there: one partition, and nothing is written.
+Rows are added block by block. A bucket holds the rows that belong together; a partition is a range of buckets that fits
+into memory. If all rows fit, they are one partition, and nothing is written to disk.
 """
 
 from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,34 +16,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman import kernels
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.store import ArrayReader, Arrays, ArrayWriter, load_array, save_arrays
 from dragoman.core.workspace import Workspace
 
-#: Partitions are made of so many parts, so that one that is too large is rare.
+#: Number of buckets: enough that a bucket larger than the memory is rare.
 BUCKETS = 1024
 
-#: What takes less than this part of the memory need not be on disk.
+#: Arrays smaller than the memory divided by this stay in memory.
 SMALL_PART = 32
 
 #: Kernels number rows with 31 bits.
 _MOST_ROWS = (1 << 31) - 1
 
-BucketsOf = Callable[[Arrays], NDArray[np.integer]]
+BucketFunction = Callable[[Arrays], NDArray[np.integer]]
 
 
-class Runs:
-    """Columns of rows, which `bucket_of` deals out to `buckets`; within a bucket they stay in the order they came in.
+class SpillBuffer:
+    """Columns of rows, partitioned by `bucket_of`; the rows of a bucket keep the order in which they were added.
 
-    A column that rises from row to row may give their `order`, in which all rows of a partition are put again. A row is
-    written to disk when those in memory would take more than the workspace has, at `bytes_per_row`, which is
-    what the work on a row takes.
+    If `order` names a column that increases from row to row, the rows of each partition are sorted by it. Rows are
+    written to disk when those in memory would take more than the workspace has, at `bytes_per_row` (the memory that the
+    work on a row takes).
 
     >>> with Workspace(memory=80) as workspace:
-    ...     runs = Runs(workspace, "numbers", lambda rows: rows["n"] % 3, bytes_per_row=4, buckets=3)
+    ...     buffer = SpillBuffer(workspace, "numbers", lambda rows: rows["n"] % 3, bytes_per_row=4, buckets=3)
     ...     for n in range(3):
-    ...         runs.add({"n": np.arange(4) + 4 * n})
-    ...     [part["n"].tolist() for part in runs.partitions()]
+    ...         buffer.add({"n": np.arange(4) + 4 * n})
+    ...     [part["n"].tolist() for part in buffer.partitions()]
     [[0, 3, 6, 9], [1, 4, 7, 10], [2, 5, 8, 11]]
     """
 
@@ -51,7 +53,7 @@ class Runs:
         self,
         workspace: Workspace,
         name: str,
-        bucket_of: BucketsOf,
+        bucket_of: BucketFunction,
         *,
         bytes_per_row: int,
         buckets: int = BUCKETS,
@@ -61,7 +63,7 @@ class Runs:
         self._cost, self._order = bytes_per_row, order
         self._held: list[Arrays] = []
         self._held_rows = 0
-        self._bounds: list[NDArray[np.int64]] = []  # of the buckets of each run, among all rows that were written
+        self._bounds: list[NDArray[np.int64]] = []  # of the buckets of each sorted run, among all rows on disk
         self._writers: dict[str, ArrayWriter] = {}
         self._readers: dict[str, ArrayReader] = {}
         self.rows = 0
@@ -77,8 +79,8 @@ class Runs:
             self.rows += rows
 
     @property
-    def written(self) -> bool:
-        """Whether some rows are on disk."""
+    def is_on_disk(self) -> bool:
+        """True if some rows have been written to disk."""
         return bool(self._bounds)
 
     def write(self) -> None:
@@ -98,11 +100,11 @@ class Runs:
                 self._writers[name].write(values[order])
 
     def partitions(self, parts: int = 1) -> Iterator[Arrays]:
-        """Yield all rows, as many buckets together as fit; to be used once, after the last row has been added.
+        """Yield all rows in partitions that fit into memory. Call it once, after the last row has been added.
 
-        If there are to be several `parts`, they are that many or more, all of which fit into memory together.
+        With several `parts`, yield at least that many partitions, small enough that as many fit into memory together.
         """
-        if parts == 1 and not self.written and self._fits(self.rows):
+        if parts == 1 and not self.is_on_disk and self._fits(self.rows):
             yield self._take_held() or {}
             return
         most = -(-self.rows // parts) if parts > 1 else self.rows
@@ -131,7 +133,7 @@ class Runs:
         return {name: values[order] for name, values in rows.items()}
 
     def close(self) -> None:
-        """Remove what was written."""
+        """Remove the files."""
         for name in self._writers:
             self._file(name).unlink(missing_ok=True)
 
@@ -156,8 +158,8 @@ class Runs:
         return self._workspace.folder / f"{self._name}.{name}.npy"
 
 
-class Kept:
-    """Arrays that are put aside on disk until they are needed again."""
+class SpilledArrays:
+    """Arrays written to disk until they are needed again."""
 
     def __init__(self, workspace: Workspace, name: str, arrays: Arrays):
         self._folder = workspace.folder / name
@@ -166,56 +168,56 @@ class Kept:
         self._readers = {name: ArrayReader(self._folder / f"{name}.npy") for name in arrays}
 
     def names(self) -> list[str]:
-        """What the arrays are called."""
+        """Return the names of the arrays, sorted."""
         return sorted(self._readers)
 
     def load(self) -> Arrays:
-        """Bring all arrays back into memory."""
+        """Read all arrays into memory."""
         return {name: self.load_one(name) for name in self.names()}
 
     def load_one(self, name: str) -> NDArray[Any]:
-        """Bring one array back."""
+        """Read one array into memory."""
         return self._readers[name].rows()
 
     def rows(self, name: str, first: int, last: int) -> NDArray[Any]:
-        """Bring some rows of one array back."""
+        """Read some rows of one array."""
         return self._readers[name].rows(first, last)
 
     def ragged(self, values: str, offsets: str, first: int, last: int) -> Ragged[Any]:
-        """Bring some rows of different lengths back, which are two arrays."""
+        """Read some rows of different lengths, which are stored as two arrays."""
         bounds: NDArray[Any] = self.rows(offsets, first, last + 1)
         return Ragged(self.rows(values, int(bounds[0]), int(bounds[-1])), bounds - bounds[0])
 
     def map(self, name: str) -> NDArray[Any]:
-        """One array without bringing it into memory."""
+        """Memory-map one array."""
         return load_array(self._folder / f"{name}.npy")
 
     def discard(self) -> None:
-        """Remove them."""
+        """Remove the files."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def mapped_arrays(workspace: Workspace, name: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Arrays that stay, mapped from disk where memory is limited: so they can be written out and read again at will."""
+def spill_arrays(workspace: Workspace, name: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the arrays, memory-mapped from disk if they are large for the memory of the workspace."""
     if workspace.memory is None or sum(array.nbytes for array in arrays.values()) <= workspace.memory // SMALL_PART:
         return dict(arrays)
-    kept = Kept(workspace, name, dict(arrays))
-    return {name: kept.map(name) for name in arrays}
+    spilled = SpilledArrays(workspace, name, dict(arrays))
+    return {name: spilled.map(name) for name in arrays}
 
 
-class Column:
-    """An array that is made piece by piece, of at most so many rows: mapped where it is large for the memory.
+class ArrayBuilder:
+    """An array of at most `max_rows` rows, built piece by piece; memory-mapped if it is large for the memory.
 
-    >>> column = Column(Workspace(), "numbers", np.int32, 9)
-    >>> column.write(np.array([1, 2]))
-    >>> column.finish().tolist()
+    >>> builder = ArrayBuilder(Workspace(), "numbers", np.int32, 9)
+    >>> builder.write(np.array([1, 2]))
+    >>> builder.finish().tolist()
     [1, 2]
     """
 
-    def __init__(self, workspace: Workspace, name: str, dtype: type[np.generic], most: int, *columns: int):
+    def __init__(self, workspace: Workspace, name: str, dtype: type[np.generic], max_rows: int, *columns: int):
         self._workspace, self._path = workspace, None
         self._pieces = [np.empty((0, *columns), dtype)]
-        size = most * math.prod(columns) * self._pieces[0].itemsize
+        size = max_rows * math.prod(columns) * self._pieces[0].itemsize
         if workspace.memory is None or size <= workspace.memory // SMALL_PART:
             return
         self._path = workspace.folder / f"{name}.npy"
@@ -232,7 +234,7 @@ class Column:
             self._writer.write(rows)
 
     def finish(self) -> NDArray[Any]:
-        """The whole array."""
+        """Return the whole array."""
         if self._path is None:
             pieces, self._pieces = self._pieces, []
             return pieces[1] if len(pieces) == 2 else np.concatenate(pieces)
@@ -242,7 +244,7 @@ class Column:
 
 
 class OffsetsWriter:
-    """Writes where rows of given lengths begin, from `begin` on, and where the last one ends."""
+    """Writes the offsets of rows from their lengths; the first row begins at `begin`."""
 
     def __init__(self, path: Path, begin: int = 0):
         self._writer, self._end, self.rows = ArrayWriter(path, np.int64), begin, 0
@@ -256,7 +258,7 @@ class OffsetsWriter:
         self.rows += len(lengths)
 
     def finish(self) -> None:
-        """Write how many there are."""
+        """Write the number of rows into the header."""
         self._writer.finish()
 
 
@@ -269,7 +271,7 @@ class RaggedWriter:
 
     @property
     def rows(self) -> int:
-        """How many have been written."""
+        """Number of rows written so far."""
         return self._offsets.rows
 
     def write(self, rows: Ragged[Any]) -> None:
@@ -278,21 +280,21 @@ class RaggedWriter:
         self._offsets.write(rows.lengths)
 
     def finish(self) -> None:
-        """Write how many there are."""
+        """Write the number of rows into the header."""
         self._values.finish()
         self._offsets.finish()
 
 
-def merged(keys: list[NDArray[np.integer]], most_rows: int) -> Iterator[list[tuple[int, int]]]:
-    """Cut lists of rising keys into steps of a merge: for each list the rows between two keys.
+def merge_steps(keys: list[NDArray[np.integer]], max_rows: int) -> Iterator[list[tuple[int, int]]]:
+    """Cut sorted lists of keys into the steps of a merge: for each list the rows between two keys.
 
-    Keys are different within a list and spread evenly over the lists, so that a step has about `most_rows` rows.
+    Keys are distinct within a list and spread evenly over the lists, so that a step has about `max_rows` rows.
 
-    >>> list(merged([np.array([1, 4, 6]), np.array([2, 3, 9])], 2))
+    >>> list(merge_steps([np.array([1, 4, 6]), np.array([2, 3, 9])], 2))
     [[(0, 1), (0, 2)], [(1, 2), (2, 2)], [(2, 3), (2, 3)]]
     """
     longest = max(keys, key=len)
-    step = max(most_rows * len(longest) // max(sum(map(len, keys)), 1), 1)
+    step = max(max_rows * len(longest) // max(sum(map(len, keys)), 1), 1)
     cuts = longest[step::step]
     bounds = [[0, *np.searchsorted(key, cuts).tolist(), len(key)] for key in keys]
     for i in range(len(cuts) + 1):
@@ -301,28 +303,28 @@ def merged(keys: list[NDArray[np.integer]], most_rows: int) -> Iterator[list[tup
 
 @dataclass(frozen=True, eq=False)
 class MergeStep:
-    """Keys that follow another: `found` are the distinct ones, `places` the rows of lists that they come from.
+    """A range of merged keys: `keys` are distinct and sorted, `places` are the list, first and last row of each source.
 
-    `rows` has for each of these rows the number of its key in `found`.
+    `rows` holds, for each of these rows, the position of its key in `keys`.
     """
 
     places: list[tuple[int, int, int]]
-    found: NDArray[np.int64]
+    keys: NDArray[np.int64]
     rows: NDArray[np.int64]
 
     def first(self) -> NDArray[np.int64]:
-        """For each key the first row that has it."""
-        first = np.empty(len(self.found), np.int64)
-        first[self.rows[::-1]] = np.arange(len(self.rows) - 1, -1, -1)  # of assignments to one place the last holds
+        """Return the first row of each key."""
+        first = np.empty(len(self.keys), np.int64)
+        first[self.rows[::-1]] = np.arange(len(self.rows) - 1, -1, -1)  # the last assignment to a place wins
         return first
 
 
 class KeyLists:
-    """Some lists of keys on disk, each of which rises.
+    """Sorted lists of keys on disk.
 
     >>> with Workspace(1) as workspace:
     ...     lists = KeyLists(workspace, "numbers", [np.array([2, 5]), np.array([2, 3, 9])])
-    ...     [step.found.tolist() for step in lists.merge(2, first=10)], [lists.numbers(i).tolist() for i in range(2)]
+    ...     [step.keys.tolist() for step in lists.merge(2, first=10)], [lists.numbers(i).tolist() for i in range(2)]
     ([[2], [3, 5], [9]], [[10, 12], [10, 11, 13]])
     """
 
@@ -333,31 +335,113 @@ class KeyLists:
                 save_arrays(self._folder, {f"keys-{self._size}": keys})
                 self._size += 1
 
-    def merge(self, most_rows: int, first: int = 0) -> Iterator[MergeStep]:
-        """Yield all keys, about so many rows together; distinct keys are numbered from `first` on."""
+    def merge(self, max_rows: int, first: int = 0) -> Iterator[MergeStep]:
+        """Yield all keys in steps of about `max_rows` rows; distinct keys are numbered from `first` on."""
         names = [self._folder / f"keys-{i}.npy" for i in range(self._size)]
         readers = [ArrayReader(name) for name in names]
         with self._workspace.writing():
             writers = [ArrayWriter(self._folder / f"numbers-{i}.npy", np.int64) for i in range(self._size)]
-        for ranges in merged([np.asarray(load_array(name), np.int64) for name in names], most_rows):
+        for ranges in merge_steps([np.asarray(load_array(name), np.int64) for name in names], max_rows):
             places = [(i, first_row, last) for i, (first_row, last) in enumerate(ranges) if last > first_row]
             if not places:
                 continue
             keys = [readers[i].rows(first_row, last) for i, first_row, last in places]
-            found, rows = np.unique(np.concatenate(keys), return_inverse=True)
+            distinct, rows = np.unique(np.concatenate(keys), return_inverse=True)
             with self._workspace.writing():
                 for (i, _, _), some in zip(places, np.split(rows, np.cumsum([len(k) for k in keys])[:-1]), strict=True):
                     writers[i].write(some + first)
-            yield MergeStep(places, found, rows)
-            first += len(found)
+            yield MergeStep(places, distinct, rows)
+            first += len(distinct)
         with self._workspace.writing():
             for writer in writers:
                 writer.finish()
 
     def numbers(self, i: int) -> NDArray[np.int64]:
-        """The numbers of the keys of a list, after they have been merged: mapped."""
+        """Memory-map the numbers of the keys of list `i`; call it after `merge`."""
         return np.asarray(load_array(self._folder / f"numbers-{i}.npy"), np.int64)
 
     def discard(self) -> None:
-        """Remove the lists; numbers that are mapped stay readable."""
+        """Remove the lists; mapped numbers stay readable."""
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+#: Bytes that partitioning a row takes besides its columns, and bytes of a slot.
+_ROW, _SLOT = 32, 8
+
+
+class SlotTable:
+    """A hash table with open addressing and linear probing, filled in parts where it is too large for memory.
+
+    It has `slots` slots, a power of two, and fewer rows than slots. A row takes its home slot or, if an earlier row has
+    it, the next free one; after the last slot comes the first. A part can therefore be filled once the rows that
+    overflow from the parts before it are known. Column `number` increases from row to row.
+
+    >>> table = SlotTable(Workspace(), "table", 4, number="n", rows=2, bytes_per_row=8)
+    >>> table.add(np.array([3, 3]), {"n": np.array([10, 11])})
+    >>> table.fill(["n"], np.int64, free=0).tolist()
+    [11, 0, 0, 10]
+    """
+
+    def __init__(self, workspace: Workspace, name: str, slots: int, *, number: str, rows: int, bytes_per_row: int):
+        self._workspace, self._name, self._slots, self._number = workspace, name, slots, number
+        cost = bytes_per_row + _ROW
+        # Columns are read, sorted and gathered from: three copies.
+        parts = 1 << ((3 * cost * rows + _SLOT * slots) // workspace.room()).bit_length()
+        self._parts = min(parts, BUCKETS, slots)
+        self._buffer = SpillBuffer(workspace, name, self._part_of, bytes_per_row=2 * cost, buckets=self._parts)
+
+    def _part_of(self, rows: dict[str, Any]) -> NDArray[np.int64]:
+        return np.asarray(rows["home"] // (self._slots // self._parts), np.int64)
+
+    def add(self, homes: NDArray[np.int64], columns: Arrays) -> None:
+        """Add rows with the home slots `homes`."""
+        self._buffer.add({"home": homes, **columns})
+
+    def fill(
+        self,
+        columns: Sequence[str],
+        dtype: type[np.generic],
+        *,
+        free: int,
+        progress_callback: ProgressCallback = lambda done: None,
+    ) -> NDArray[Any]:
+        """Return the given columns of the row in each slot, or `free` where it is empty; a vector for one column."""
+        if self._parts == 1:
+            rows: dict[str, Any] = next(self._buffer.partitions()) or {"home": np.empty(0, np.int64)}
+            slots = kernels.fill_slots(rows["home"], self._slots, 0, self._slots)[0]
+            return _slot_values(slots, rows, columns, dtype, free)
+        self._buffer.write()
+        # Rows that overflow from the last part go to the first slots. Nearly always the last part alone tells which.
+        left = self._part(self._parts - 1, None)[2]
+        row = [len(columns)] if len(columns) > 1 else []
+        while True:
+            at_first = left[self._number]
+            table = ArrayBuilder(self._workspace, f"{self._name}-filled", dtype, self._slots, *row)
+            for part in range(self._parts):
+                slots, rows, left = self._part(part, left)
+                table.write(_slot_values(slots, rows, columns, dtype, free))
+                progress_callback((part + 1) / self._parts)
+            if np.array_equal(left[self._number], at_first):
+                self._buffer.close()
+                return table.finish()
+
+    def _part(self, part: int, left: Arrays | None) -> tuple[NDArray[np.int32], Arrays, Arrays]:
+        """Fill a part of the slots, given the rows `left` over before it; return slots, rows and the rows left over."""
+        rows: dict[str, Any] = self._buffer.read(part, part + 1)
+        if left is not None and len(left[self._number]):
+            rows = {name: np.concatenate([left[name], values]) for name, values in rows.items()}
+            order = np.argsort(rows[self._number], kind="stable")
+            rows = {name: values[order] for name, values in rows.items()}
+        size = self._slots // self._parts
+        slots, over = kernels.fill_slots(rows["home"], self._slots, part * size, size)
+        return slots, rows, {name: values[over] for name, values in rows.items()}
+
+
+def _slot_values(
+    slots: NDArray[np.int32], rows: Arrays, columns: Sequence[str], dtype: type[np.generic], free: int
+) -> NDArray[Any]:
+    values = np.full((len(slots), len(columns)), free, dtype)
+    taken = np.flatnonzero(slots >= 0)
+    for column, name in enumerate(columns) if len(taken) else ():
+        values[taken, column] = rows[name][slots[taken]]
+    return values if len(columns) > 1 else values[:, 0]

@@ -1,4 +1,4 @@
-"""Arrays on disk: one `.npy` file each, memory-mapped, never unpickled; and the checks that kernels rely on."""
+"""Arrays on disk: one `.npy` file each, memory-mapped and never unpickled; and the checks that kernels rely on."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from dragoman.core.ragged import Ragged
 
 Arrays = dict[str, NDArray[np.generic]]
 
-#: What a file was when somebody looked: its device, number, size and time of change.
+#: State of a file at some time: device, inode, size and modification time.
 Origin = tuple[int, ...]
 
-#: Whether arrays are read into memory in place of being mapped.
+#: True if arrays are read into memory instead of being mapped.
 _COPIED: ContextVar[bool] = ContextVar("copied", default=False)
 
 
@@ -33,18 +33,18 @@ def save_arrays(folder: Path, arrays: Mapping[str, NDArray[np.generic]]) -> None
     folder.mkdir(parents=True, exist_ok=True)
     for name, array in arrays.items():
         array = np.ascontiguousarray(array)
-        # The bytes of np.save, which does not say why it failed when a disk is full.
+        # The bytes of np.save, which does not say why it failed if the disk is full.
         with (folder / f"{name}.npy").open("wb") as stream:
             if (file := _mapped_file(array)) is None:
                 np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
                 stream.write(array.data)
-            else:  # without the pages of the old file becoming memory of ours
+            else:  # without loading the pages of the old file into memory
                 with file.open("rb") as old:
                     shutil.copyfileobj(old, stream, 1 << 22)
 
 
 def _mapped_file(array: NDArray[np.generic]) -> Path | None:
-    """The `.npy` file that this array is all of, if it is a mapped one that is still there."""
+    """Return the `.npy` file of a mapped array that is the whole file and has not changed since; otherwise None."""
     whole = array.base
     if (
         not isinstance(whole, np.memmap)
@@ -60,23 +60,23 @@ def _mapped_file(array: NDArray[np.generic]) -> Path | None:
 
 
 def _origin(status: os.stat_result) -> Origin:
-    """What tells a file from one that took its name later."""
+    """Return what distinguishes a file from a later one of the same name."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def array_origins(folder: Path) -> dict[str, Origin]:
-    """All files of arrays below a folder, as they are now."""
+    """Return the current state of all files of arrays below a folder."""
     return {str(path): _origin(path.stat()) for path in sorted(folder.rglob("*.npy"))}
 
 
 def changed_in_place(origins: Mapping[str, Origin]) -> str | None:
-    """A file that was written into since, if there is one: who has it mapped may crash when it is used.
+    """Return a file that has been modified in place since, if any: processes that have it mapped may crash.
 
-    A file that was replaced or removed is whole for those who have it mapped.
+    A file that was replaced or removed stays intact for processes that have it mapped.
     """
     for path, origin in origins.items():
         try:
-            now = _origin(os.stat(path))  # noqa: PTH116 - a path object for each takes longer than the look
+            now = _origin(os.stat(path))  # noqa: PTH116 - making a Path takes longer than the call
         except OSError:
             continue
         if now != origin and now[:2] == origin[:2]:
@@ -86,7 +86,7 @@ def changed_in_place(origins: Mapping[str, Origin]) -> str | None:
 
 @contextlib.contextmanager
 def copied_arrays() -> Iterator[None]:
-    """Have arrays read into memory while this lasts, so that nobody can change them; otherwise they are mapped."""
+    """Read arrays into memory in this context, so that changes to their files do no harm; otherwise they are mapped."""
     before = _COPIED.set(True)
     try:
         yield
@@ -95,9 +95,9 @@ def copied_arrays() -> Iterator[None]:
 
 
 class ArrayWriter:
-    """Writes an array of rows piece by piece: the file is that of `save_arrays`.
+    """Writes an array of rows piece by piece; the file is the same as by `save_arrays`.
 
-    It is open only while something is written, so that nothing is left to write when the disk is full.
+    It is open only during a write, so that errors of a full disk occur there.
     """
 
     def __init__(self, path: Path, dtype: type[np.generic], *columns: int):
@@ -107,7 +107,7 @@ class ArrayWriter:
             stream.write(self._header())
 
     def _header(self) -> bytes:
-        # NumPy leaves room for any number of rows, so that the header can be written again when it is known.
+        # NumPy pads the header for any number of rows, so that it can be rewritten when the number is known.
         nothing = np.empty((0, *self._columns), self._dtype)
         header, stream = np.lib.format.header_data_from_array_1_0(nothing), io.BytesIO()
         np.lib.format.write_array_header_1_0(stream, header | {"shape": (self._rows, *self._columns)})
@@ -120,7 +120,7 @@ class ArrayWriter:
         self._rows += len(rows)
 
     def finish(self) -> None:
-        """Write how many rows there are."""
+        """Write the number of rows into the header."""
         descriptor = os.open(self._path, os.O_WRONLY)
         try:
             os.write(descriptor, self._header())
@@ -129,7 +129,7 @@ class ArrayWriter:
 
 
 class ArrayReader:
-    """Reads rows of an array on disk into memory; what it looks like is read once."""
+    """Reads rows of an array on disk into memory; the header is read once."""
 
     def __init__(self, path: Path):
         whole = load_array(path)
@@ -147,14 +147,14 @@ class ArrayReader:
             return np.fromfile(stream, self._dtype, number * self._row).reshape(number, *self._columns)
 
 
-def rows_of(array: NDArray[Any], first: int, last: int) -> NDArray[Any]:
-    """Some rows of an array; those of a mapped one are read, so that no pages of its file become memory of ours."""
+def read_rows(array: NDArray[Any], first: int, last: int) -> NDArray[Any]:
+    """Return rows of an array; rows of a mapped array are read from its file, so that its pages stay out of memory."""
     file = _mapped_file(array)
     return array[first:last] if file is None else ArrayReader(file).rows(first, min(last, len(array)))
 
 
-def let_go(*arrays: NDArray[Any]) -> None:
-    """Tell the system that arrays, if mapped, are not needed now: until then their pages are no memory of ours."""
+def release_pages(*arrays: NDArray[Any]) -> None:
+    """Let the system take back the pages of mapped arrays; they are read again when needed."""
     for array in arrays:
         if isinstance(array.base, np.memmap) and isinstance(array.base.base, mmap.mmap):
             array.base.base.madvise(mmap.MADV_DONTNEED)
@@ -171,7 +171,7 @@ def load_array(path: Path) -> NDArray[np.generic]:
             shape, fortran, dtype = read_header(stream)
             offset = stream.tell()
             size = math.prod(shape) * dtype.itemsize
-            if dtype.hasobject or fortran or offset % 16:  # numbers must stand where a processor expects them
+            if dtype.hasobject or fortran or offset % 16:  # data must be aligned
                 raise ValueError("not an array of ours")
             found = os.fstat(stream.fileno()).st_size
             if found != offset + size:
@@ -182,7 +182,7 @@ def load_array(path: Path) -> NDArray[np.generic]:
                 return _read_only(np.fromfile(stream, dtype, math.prod(shape)).reshape(shape))
             mapped = np.memmap(stream, dtype, "r", offset, shape)
             mapped.origin = _origin(os.fstat(stream.fileno()))  # type: ignore[attr-defined]
-            # A plain view: every slice of a memmap object costs microseconds.
+            # A plain view, because slicing a memmap object costs microseconds.
             return np.asarray(mapped)
     except DataError:
         raise
@@ -198,22 +198,22 @@ def _read_only(array: NDArray[np.generic]) -> NDArray[np.generic]:
 
 
 def load_arrays(folder: Path) -> Arrays:
-    """Memory-map every array of a folder, by name."""
+    """Memory-map all arrays of a folder, by name."""
     return {path.stem: load_array(path) for path in sorted(folder.glob("*.npy"))}
 
 
 T = TypeVar("T", bound=np.generic)
 
-#: Scores and weights beyond this are no numbers that a model has; sums and products of those below it stay finite.
-#: It is about 1e30, and the same number in any precision.
+#: Largest absolute value of scores and weights, about 1e30, so that sums and products stay finite. A power of two has
+#: the same value in any precision.
 LARGEST = 2.0**100
 
-#: How many rows are looked at together, so that an array larger than the memory can be checked.
+#: Number of rows checked at a time, so that an array larger than the memory can be checked.
 _BLOCK = 1 << 20
 
 
 def blocks(rows: int) -> Iterator[slice]:
-    """Cut a number of rows into ranges that fit into memory.
+    """Cut `rows` rows into ranges that fit into memory.
 
     >>> list(blocks(3))
     [slice(0, 3, None)]
@@ -236,7 +236,7 @@ def check_range(name: str, values: NDArray[np.integer], lowest: int, below: int)
 
 
 def check_numbers(name: str, values: NDArray[np.floating]) -> None:
-    """Refuse numbers that are not finite, or so large that sums of them may not be."""
+    """Refuse numbers that are not finite, or so large that their sums may not be."""
     for rows in blocks(len(values)):
         part = values[rows]
         with np.errstate(invalid="ignore"):
@@ -247,7 +247,7 @@ def check_numbers(name: str, values: NDArray[np.floating]) -> None:
 
 
 def check_offsets(name: str, offsets: NDArray[np.int64], end: int, *, longest: int | None = None) -> None:
-    """Refuse offsets that do not go from 0 to `end` step by step, each of at most `longest`.
+    """Refuse offsets that do not rise from 0 to `end` in steps of at most `longest`.
 
     >>> check_offsets("offsets", np.array([0, 2, 1, 3]), 3)
     Traceback (most recent call last):
@@ -270,7 +270,7 @@ def check_offsets(name: str, offsets: NDArray[np.int64], end: int, *, longest: i
 def typed_array(
     arrays: Mapping[str, NDArray[np.generic]], name: str, dtype: type[T], shape: tuple[int | None, ...], part: str
 ) -> NDArray[T]:
-    """Return an array of a part of a model if it is what it should be; a None in `shape` is any length."""
+    """Return an array of a part of a model after checking its type and shape; None in `shape` allows any length."""
     array = arrays.get(name)
     if array is None:
         raise DataError(f"the array '{name}' is missing", expected=part)
@@ -281,7 +281,7 @@ def typed_array(
 
 
 def ragged_array(arrays: Arrays, values: str, offsets: str, dtype: type[T], part: str) -> Ragged[T]:
-    """Return rows of unequal length from two arrays, if they fit together at their ends."""
+    """Return rows of different lengths from two arrays, after checking that the offsets fit the values."""
     rows = Ragged(
         typed_array(arrays, values, dtype, (None,), part), typed_array(arrays, offsets, np.int64, (None,), part)
     )

@@ -1,4 +1,4 @@
-"""TOML: read by the standard library, written here (it has no writer)."""
+"""TOML files: read by the standard library, written here (it has no writer)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def read_toml(path: PathLike) -> dict[str, Any]:
 
 
 def parse_toml(data: bytes, path: PathLike) -> dict[str, Any]:
-    """Read what a TOML file holds."""
+    """Parse the contents of a TOML file; `path` is for messages."""
     try:
         return tomllib.loads(data.decode())
     except UnicodeDecodeError:
         raise DataError("is not UTF-8", path=path, expected="a TOML file") from None
-    except (ValueError, RecursionError) as error:  # also for numbers too long to be read, and brackets in brackets
+    except (ValueError, RecursionError) as error:  # also for too long numbers and too deep nesting
         raise DataError(f"is not TOML ({error})", path=path) from None
 
 

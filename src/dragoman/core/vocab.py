@@ -1,4 +1,4 @@
-"""Words as numbers."""
+"""Vocabularies: words as numbers."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class Vocab:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Vocab:
-        """Rebuild a vocabulary from what `arrays` gave, refusing arrays that cannot be a vocabulary's."""
+        """Rebuild a vocabulary from the result of `arrays`; refuse arrays that are not a vocabulary."""
         blob, offsets, index = (arrays.get(name) for name in ("blob", "offsets", "index"))
         if not _is_vocabulary(blob, offsets, index):
             raise DataError("the arrays of a vocabulary are missing or damaged")
         return cls(blob, offsets, index)  # type: ignore[arg-type]
 
     def check(self, prefix: str = "") -> None:
-        """Refuse arrays that hold anything but words that are found; they are called `prefix` and their name."""
+        """Refuse arrays that are not an index of distinct words; messages name them with the `prefix`."""
         check_offsets(f"{prefix}offsets", self.offsets, len(self.blob))
         check_range(f"{prefix}index", self.index, -1, len(self))
         try:
@@ -88,15 +88,15 @@ class Vocab:
         return int(ids[0]) if len(ids) == 1 else UNK
 
     def encode(self, text: bytes) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Look up lines of words: ids (UNK for unknown words), and the offsets of the lines in them."""
+        """Look up lines of words: return ids (UNK for unknown words), and line offsets."""
         return kernels.lookup_lines(_bytes(text), self.for_kernels(), self.index)
 
     def for_kernels(self) -> kernels.Texts:
-        """Return the words as kernels take them."""
+        """Return the words in the form that kernels take."""
         return kernels.Texts(values=self.blob, offsets=self.offsets)
 
     def extend(self, text: bytes) -> tuple[Vocab, NDArray[np.int32], NDArray[np.int64]]:
-        """Look up lines of words, adding those that are new: the larger vocabulary, ids, and line offsets."""
+        """Look up lines of words and add new ones: return the larger vocabulary, ids, and line offsets."""
         ids, lines, blob, offsets, index = kernels.intern_lines(_bytes(text), self.for_kernels())
         return Vocab(blob, offsets, index), ids, lines
 
@@ -105,7 +105,7 @@ class Vocab:
         return kernels.join_lines(kernels.Rows(values=ids, offsets=lines), self.for_kernels()).tobytes()
 
     def map_to(self, other: Vocab) -> NDArray[np.int32]:
-        """For each of our ids the id of the same word in another vocabulary, UNK where it has none."""
+        """Return, for each id, the id of the same word in another vocabulary, or UNK."""
         lines = np.arange(len(self) + 1, dtype=np.int64)
         text = self.decode(np.arange(len(self), dtype=np.int32), lines)
         return other.encode(text)[0]
@@ -116,7 +116,7 @@ class Vocab:
 
 
 def common_vocab(vocabs: Sequence[Vocab]) -> tuple[Vocab, list[NDArray[np.int32]]]:
-    """Make one vocabulary of several, which begins with the first, and give for each the ids of its words in it."""
+    """Merge vocabularies into one that begins with the first; return it and, for each, the new ids of its words."""
     vocab = vocabs[0] if vocabs else Vocab.of()
     known = {id(vocab): np.arange(len(vocab), dtype=np.int32)}
     for other in vocabs:
@@ -131,13 +131,13 @@ def _bytes(text: bytes) -> NDArray[np.uint8]:
 
 
 def texts_of(pieces: Sequence[bytes]) -> kernels.Texts:
-    """Return pieces of UTF-8 as kernels take them."""
+    """Return pieces of UTF-8 text in the form that kernels take."""
     offsets = np.cumsum([0, *map(len, pieces)], dtype=np.int64)
     return kernels.Texts(values=np.frombuffer(b"".join(pieces), np.uint8), offsets=offsets)
 
 
 def _is_vocabulary(blob: Any, offsets: Any, index: Any) -> bool:
-    """Whether the kernels can look up words in these arrays without reading outside them or searching for ever."""
+    """Return True if kernels can look up words in these arrays without reading outside them or looping forever."""
     for array, dtype in ((blob, np.uint8), (offsets, np.int64), (index, np.int32)):
         if array is None or array.dtype != dtype or array.ndim != 1:
             return False

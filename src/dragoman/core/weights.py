@@ -1,4 +1,4 @@
-"""The weights of a log-linear model: the only thing that a tuner changes."""
+"""Weights of a log-linear model, the only part that a tuner changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dragoman.core.files import PathLike, open_output, read_lines
 
 
 class Weights(Mapping[str, float]):
-    """An immutable map from feature names to numbers; a feature that is not in it weighs 0.
+    """Log-linear weights by name, immutable; a missing feature has the weight 0.
 
     >>> weights = Weights({"lm": 0.5, "word_penalty": -1})
     >>> weights["lm"], weights.get("tm.fwd", 0.0), weights.vector(["tm.fwd", "lm"]).tolist()
@@ -33,13 +33,13 @@ class Weights(Mapping[str, float]):
     def __len__(self) -> int:
         return len(self._values)
 
-    # Those of `Mapping` look each name up, which takes long where there are many.
+    # The methods of `Mapping` look up each name, which is slow for many names.
     def values(self) -> ValuesView[float]:
-        """All numbers, in order."""
+        """Return all weights, in order."""
         return self._values.values()
 
     def items(self) -> ItemsView[str, float]:
-        """All names with their numbers, in order."""
+        """Return all names and weights, in order."""
         return self._values.items()
 
     def __repr__(self) -> str:
@@ -50,14 +50,14 @@ class Weights(Mapping[str, float]):
         return np.array([self._values.get(name, 0.0) for name in names])
 
     def updated(self, values: Mapping[str, float]) -> Weights:
-        """Return these weights with some of them changed or added."""
+        """Return these weights with some changed or added."""
         new = Weights(values)
         new._values = {**self._values, **new._values}
         return new
 
     @cached_property
     def finite(self) -> bool:
-        """Whether all of them are finite numbers."""
+        """True if all weights are finite numbers."""
         return all(map(math.isfinite, self._values.values()))
 
     def check_finite(self) -> None:
@@ -68,7 +68,7 @@ class Weights(Mapping[str, float]):
 
     @classmethod
     def read(cls, path: PathLike) -> Weights:
-        """Read a weights file: a name and a number a line; lines that begin with `#` are comments."""
+        """Read a weights file with a name and a number per line; lines that begin with `#` are comments."""
         return cls.parse([*read_lines(path)], path)
 
     @classmethod
@@ -76,7 +76,7 @@ class Weights(Mapping[str, float]):
         """Read the lines of a weights file."""
         values: dict[str, float] = {}
         for number, line in enumerate(lines, 1):
-            # As bytes: names may hold words, and only ASCII white space separates words.
+            # As bytes, because names may contain words, and only ASCII white space separates words.
             fields = line.encode().split()
             if not fields or fields[0].startswith(b"#"):
                 continue
@@ -95,7 +95,7 @@ class Weights(Mapping[str, float]):
         return cls(values)
 
     def format(self) -> str:
-        """Write as text that `read` takes, one `name value` a line."""
+        """Format as the text of a weights file, one `name value` per line."""
         return "".join(f"{name} {value!r}\n" for name, value in self._values.items())
 
     def write(self, path: PathLike) -> None:

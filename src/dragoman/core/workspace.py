@@ -1,7 +1,7 @@
-"""Where large work is done: how much memory it may take, and a temporary folder for what does not fit.
+"""The workspace of large work: how much memory it may take, and a temporary folder for data that does not fit.
 
-The folder is made when it is first needed and removed at the end, however that comes; what a killed process left behind
-is removed by the next one that works in the same place.
+The folder is made when it is first needed and removed at the end, also after an error. Folders of killed processes are
+removed by the next process that uses the same place.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from dragoman.core.errors import DataError, UsageError
-from dragoman.core.files import PathLike, write_error
-from dragoman.core.own_files import held_folder, hold, is_alive, open_existing
+from dragoman.core.errors import DataError, UsageError, write_error
+from dragoman.core.files import PathLike
+from dragoman.core.own_files import hold, is_alive, make_locked_folder, open_existing
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
-#: However little memory is left, work goes on in pieces of this share of what was given.
-_LEAST_SHARE = 8
+#: However little memory is left, work goes on in pieces of the given memory divided by this.
+_SMALLEST_PART = 8
 
-#: How names of temporary folders begin, and how they end if they are held by whoever works in them.
+#: Prefix of the names of temporary folders, and suffix of those that their process has locked.
 _PREFIX, _HELD = "dragoman-", "-held"
 
 
@@ -46,10 +46,10 @@ def memory_size(text: str | int) -> int:
     return size
 
 
-def shown_size(size: float) -> str:
-    """Write a number of bytes for people.
+def format_size(size: float) -> str:
+    """Write a number of bytes with its unit.
 
-    >>> shown_size(1.5 * 2**30), shown_size(900)
+    >>> format_size(1.5 * 2**30), format_size(900)
     ('1.5 GB', '900 bytes')
     """
     for unit, name in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB")):
@@ -59,12 +59,12 @@ def shown_size(size: float) -> str:
 
 
 def free_memory() -> int:
-    """Return how many bytes of memory this process could take without others having to make room."""
+    """Return the number of bytes of memory that this process can take without swapping."""
     free = []
     with contextlib.suppress(OSError):
         found = re.search(r"^MemAvailable: *([0-9]+) kB", Path("/proc/meminfo").read_text(encoding="ascii"), re.M)
         free += [int(found[1]) << 10] if found else []
-    with contextlib.suppress(OSError, ValueError):  # what a container may take, if it is limited
+    with contextlib.suppress(OSError, ValueError):  # the limit of a container
         limit, used = (Path(f"/sys/fs/cgroup/memory.{name}").read_text(encoding="ascii") for name in ("max", "current"))
         free.append(max(int(limit) - int(used), 0))
     with contextlib.suppress(OSError, ValueError, AttributeError):
@@ -73,7 +73,7 @@ def free_memory() -> int:
 
 
 def resident_memory() -> int:
-    """Return how many bytes of memory this process has now, 0 where the system does not say."""
+    """Return the resident memory of this process in bytes; 0 where the system does not say."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except (OSError, ValueError, IndexError):
@@ -82,7 +82,7 @@ def resident_memory() -> int:
 
 
 class Workspace:
-    """Memory and temporary space for one piece of work; without `memory` there is no limit, and nothing is written.
+    """Memory and temporary space for work; without `memory` there is no limit, and nothing is written to disk.
 
     >>> with Workspace(memory=1 << 30) as workspace:
     ...     folder = workspace.folder
@@ -100,14 +100,14 @@ class Workspace:
 
     @property
     def _parent(self) -> Path:
-        """Where the temporary folder is made; the system's own place is looked up when it is needed."""
+        """Parent of the temporary folder; the system's default is looked up when it is needed."""
         return self._temporary or Path(tempfile.gettempdir())
 
     def room(self) -> int:
-        """Return how many bytes the next piece of work may take."""
+        """Return the number of bytes that the next piece of work may take."""
         if self.memory is None:
             return sys.maxsize
-        return max(self.memory - resident_memory(), self.memory // _LEAST_SHARE, 1)
+        return max(self.memory - resident_memory(), self.memory // _SMALLEST_PART, 1)
 
     @property
     def folder(self) -> Path:
@@ -115,7 +115,7 @@ class Workspace:
         if self._folder is None:
             try:
                 start = f"{_owner()}{os.getpid()}-"
-                self._folder, self._held = held_folder(
+                self._folder, self._held = make_locked_folder(
                     lambda: Path(tempfile.mkdtemp(_HELD, prefix=start, dir=self._parent))
                 )
             except OSError as error:
@@ -123,21 +123,21 @@ class Workspace:
         return self._folder
 
     def check_disk(self, needed: int) -> None:
-        """Refuse work that will need more temporary space than there is."""
+        """Refuse work that needs more temporary space than there is."""
         try:
             free = shutil.disk_usage(self._parent).free
         except OSError as error:
             raise DataError(f"cannot be read ({error.strerror})", path=self._parent) from None
         if needed > free:
             raise DataError(
-                f"has {shown_size(free)} free, and about {shown_size(needed)} of temporary files will be written",
+                f"has {format_size(free)} free, and about {format_size(needed)} of temporary files will be written",
                 path=self._parent,
                 expected="more room, another folder for them, or more memory",
             )
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Turn a failure to write into a sentence that names the place."""
+        """Turn an error of writing into one that names the folder."""
         try:
             yield
         except OSError as error:
@@ -148,7 +148,7 @@ class Workspace:
             _clear_leftovers(self._parent, _owner())
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
-                if signal.getsignal(number) is signal.SIG_DFL:  # which would leave the folder behind
+                if signal.getsignal(number) is signal.SIG_DFL:  # the default would leave the folder behind
                     self._signals[number] = signal.signal(number, _leave)
         return self
 
@@ -158,7 +158,7 @@ class Workspace:
         self.close()
 
     def close(self) -> None:
-        """Remove the temporary folder; what is mapped from it stays readable."""
+        """Remove the temporary folder; arrays mapped from it stay readable."""
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
@@ -168,7 +168,7 @@ class Workspace:
 
 
 def _owner() -> str:
-    """What the folders of this machine begin with: those of another one may lie on the same disk."""
+    """Return the prefix of this machine's folders: other machines may use the same disk."""
     return f"{_PREFIX}{socket.gethostname()}-"
 
 
@@ -177,7 +177,7 @@ def _leave(number: int, frame: types.FrameType | None) -> None:
 
 
 def _clear_leftovers(parent: Path, owner: str) -> None:
-    """Remove the folders of processes on this machine that are no more."""
+    """Remove the folders of dead processes of this machine."""
     for entry in [entry for entry in parent.iterdir() if entry.name.startswith(owner)]:
         pid, _, rest = entry.name.removeprefix(owner).partition("-")
         if not rest or not re.fullmatch("[0-9]{1,9}", pid) or (opened := open_existing(entry)) is None:

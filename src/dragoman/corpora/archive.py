@@ -14,7 +14,7 @@ from dragoman.core.checksums import cache_folder
 from dragoman.core.errors import DataError, UsageError, version
 from dragoman.core.files import PathLike, open_input, open_output, output_folder
 from dragoman.core.options import option
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
 from dragoman.core.toml import format_toml
 from dragoman.corpora.builder import CorpusBuilder
@@ -115,7 +115,7 @@ class Archive(CorpusBuilder):
         shutil.rmtree(downloads, ignore_errors=True)
         return manifest
 
-    def _text(self, file: ArchiveFile, downloads: Path, share: ShareDone) -> bytes:
+    def _text(self, file: ArchiveFile, downloads: Path, share: ProgressCallback) -> bytes:
         """Return the text of a file, checked."""
         if self.folder is not None:
             return _first_right(file, _copies(file, self.folder), self.folder)

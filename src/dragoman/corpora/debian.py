@@ -73,7 +73,7 @@ def _archives_of(names: Sequence[str], folder: Path) -> list[Path]:
 def _read_archives(archives: Sequence[Path], wanted: Callable[[str], bool], licence: str, runtime: Runtime) -> Contents:
     files: dict[str, bytes] = {}
     packages = []
-    with runtime.stage("reading packages") as done:
+    with runtime.stage("reading packages") as progress_callback:
         for number, archive in enumerate(archives, 1):
             name, version = _run(["dpkg-deb", "-W", "--showformat=${Package} ${Version}", str(archive)]).split()
             packages.append(Package(name, version, licence))
@@ -82,7 +82,7 @@ def _read_archives(archives: Sequence[Path], wanted: Callable[[str], bool], lice
                 files |= _read_tar(cast(IO[bytes], process.stdout), wanted, archive)
             if process.returncode:
                 raise DataError("could not be unpacked by dpkg-deb", path=archive)
-            done(number / len(archives))
+            progress_callback(number / len(archives))
     return Contents(files, tuple(packages))
 
 

@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from dragoman.core.errors import BusyError, DataError, version
-from dragoman.core.files import write_error
+from dragoman.core.errors import BusyError, DataError, version, write_error
 from dragoman.core.own_files import hold
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 
 _TRIES = 4
 _TIMEOUT_SECONDS = 30
@@ -21,7 +20,7 @@ _BLOCK_BYTES = 1 << 16
 _RANGE_NOT_SATISFIABLE = 416
 
 
-def download(url: str, path: Path, share: ShareDone = lambda share: None) -> None:
+def download(url: str, path: Path, share: ProgressCallback = lambda share: None) -> None:
     """Download a file, unless it is there already.
 
     Until the file is complete it is called `NAME.part`. A later call asks the server for the missing bytes only (HTTP
@@ -60,7 +59,7 @@ def _held(part: Path) -> Iterator[IO[bytes]]:
         yield stream
 
 
-def _continue(url: str, stream: IO[bytes], share: ShareDone) -> None:
+def _continue(url: str, stream: IO[bytes], share: ProgressCallback) -> None:
     """Append what is missing, or write everything if the server does not send a part."""
     start = stream.seek(0, 2)
     headers = {"User-Agent": f"dragoman/{version()}"} | ({"Range": f"bytes={start}-"} if start else {})

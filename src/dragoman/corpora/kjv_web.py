@@ -41,11 +41,11 @@ class KjvWeb(Recipe):
         versions = [version.lower() for version in (self.source, self.target, *references)]
         if len(set(versions)) < len(versions):
             raise UsageError(f"a version is given twice among {', '.join(versions)}")
-        with runtime.stage("reading verses") as done:
+        with runtime.stage("reading verses") as progress_callback:
             texts = []
             for number, version in enumerate(versions, 1):
                 texts.append(read_version(version))
-                done(number / len(versions))
+                progress_callback(number / len(versions))
         source, target, *others = texts
         segments = [
             Segment(str(verse), source[verse], target[verse], tuple(text.get(verse, "") for text in others))

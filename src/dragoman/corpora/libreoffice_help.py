@@ -49,7 +49,7 @@ class LibreofficeHelp(Recipe):
         source, target = (pages.get(_package_language(language), {}) for language in (self.source, self.target))
         places = sorted(source.keys() & target.keys())
         segments: list[Segment] = []
-        with runtime.stage("reading pages") as done:
+        with runtime.stage("reading pages") as progress_callback:
             for number, place in enumerate(places, 1):
                 ours, theirs = read_page(source[place]), read_page(target[place])
                 for key, text in ours.items():
@@ -57,7 +57,7 @@ class LibreofficeHelp(Recipe):
                         pairs = pair_sentences(text, theirs[key])
                         # Formulas of the spreadsheet are not prose.
                         segments += (Segment(place, *pair) for pair in pairs if not pair[0].startswith("="))
-                done(number / len(places))
+                progress_callback(number / len(places))
         return Material(self.source, self.target, segments, contents.packages)
 
 

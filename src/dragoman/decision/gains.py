@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import common_vocab
@@ -61,22 +61,27 @@ def expected_gains(
     evidence: Posterior,
     *,
     matrix: bool = False,
-    share: ShareDone | None = None,
+    progress_callback: ProgressCallback | None = None,
     runtime: Runtime = Runtime(),
 ) -> Gains:
     """Return the expected gain of each hypothesis, if the true translation follows its sentence's evidence.
 
     The gain is the metric's sentence score with a string of the evidence as reference, negated for error rates. With
-    `matrix`, all gains are returned as well. `share` is told the progress, in place of the stage.
+    `matrix`, all gains are returned as well. `progress_callback` is told the progress, in place of the stage.
     """
     check_sides(metric, hypotheses, evidence)
     with runtime.stage("expected gains") as of_stage:
-        return _gains(metric, hypotheses, evidence, matrix, share or of_stage, runtime)
+        return _gains(metric, hypotheses, evidence, matrix, progress_callback or of_stage, runtime)
 
 
 @singledispatch
 def _gains(
-    metric: Metric, hypotheses: Posterior, evidence: Posterior, matrix: bool, share: ShareDone, runtime: Runtime
+    metric: Metric,
+    hypotheses: Posterior,
+    evidence: Posterior,
+    matrix: bool,
+    progress_callback: ProgressCallback,
+    runtime: Runtime,
 ) -> Gains:
     """Return gains under any metric, from statistics of all pairs with the evidence of one sentence as references."""
     sign = 1.0 if metric.higher_is_better else -1.0
@@ -101,19 +106,24 @@ def _gains(
         expected[ours] = gains @ evidence.probabilities[theirs]
         if matrix:
             cells.append(gains.astype(np.float32).ravel())
-        share((s + 1) / len(hypotheses))
+        progress_callback((s + 1) / len(hypotheses))
     return expected, np.concatenate([np.empty(0, np.float32), *cells])
 
 
 @_gains.register
 def _bleu_gains(
-    metric: Bleu, hypotheses: Posterior, evidence: Posterior, matrix: bool, share: ShareDone, runtime: Runtime
+    metric: Bleu,
+    hypotheses: Posterior,
+    evidence: Posterior,
+    matrix: bool,
+    progress_callback: ProgressCallback,
+    runtime: Runtime,
 ) -> Gains:
     addend = {"add-one": 1.0, "add-k": 1.0 if metric.smoothing_value is None else metric.smoothing_value}.get(
         metric.sentence_smoothing, 0.0
     )
     if not addend > 0:
-        return _gains.dispatch(Metric)(metric, hypotheses, evidence, matrix, share, runtime)
+        return _gains.dispatch(Metric)(metric, hypotheses, evidence, matrix, progress_callback, runtime)
     ours, theirs = (
         tokenise(side.corpus, metric.tokenise, lowercase=metric.lowercase) for side in (hypotheses, evidence)
     )
@@ -121,19 +131,32 @@ def _bleu_gains(
     rows = Ragged(our_ids[ours.sentences.values], ours.sentences.offsets)
     references = Ragged(their_ids[theirs.sentences.values], theirs.sentences.offsets)
     lists = _lists(rows, references, hypotheses, evidence)
-    return kernels.expected_bleu(*lists, evidence.probabilities, metric.order, addend, matrix, runtime.threads, share)
+    return kernels.expected_bleu(
+        *lists, evidence.probabilities, metric.order, addend, matrix, runtime.threads, progress_callback
+    )
 
 
 @_gains.register
 def _chrf_gains(
-    metric: Chrf, hypotheses: Posterior, evidence: Posterior, matrix: bool, share: ShareDone, runtime: Runtime
+    metric: Chrf,
+    hypotheses: Posterior,
+    evidence: Posterior,
+    matrix: bool,
+    progress_callback: ProgressCallback,
+    runtime: Runtime,
 ) -> Gains:
     if metric.word_order or not metric.char_order:
-        return _gains.dispatch(Metric)(metric, hypotheses, evidence, matrix, share, runtime)
+        return _gains.dispatch(Metric)(metric, hypotheses, evidence, matrix, progress_callback, runtime)
     rows, references = (metric.characters(side.corpus) for side in (hypotheses, evidence))
     lists = _lists(rows, references, hypotheses, evidence)
     return kernels.expected_chrf(
-        *lists, evidence.probabilities, metric.char_order, float(metric.beta), matrix, runtime.threads, share
+        *lists,
+        evidence.probabilities,
+        metric.char_order,
+        float(metric.beta),
+        matrix,
+        runtime.threads,
+        progress_callback,
     )
 
 
@@ -193,11 +216,13 @@ class ShardGains:
 
     metric: Metric
     matrix: bool
-    share: ShareDone | None = None
+    progress_callback: ProgressCallback | None = None
 
     def __call__(self, sides: Sides, runtime: Runtime) -> Gains:
         """Return the gains of a shard, which depend on the metric and both sides only."""
-        return expected_gains(self.metric, *sides, matrix=self.matrix, share=self.share, runtime=runtime)
+        return expected_gains(
+            self.metric, *sides, matrix=self.matrix, progress_callback=self.progress_callback, runtime=runtime
+        )
 
     def __reduce__(self) -> tuple[type[ShardGains], tuple[Metric, bool]]:
         return ShardGains, (self.metric, self.matrix)
@@ -231,13 +256,15 @@ def gains_of_blocks(
     cut = _shards if runtime.parts_at_once > 1 else _whole
     shards = (shard for sides in _checked(metric, blocks) for shard in cut(*sides, under_way))
     expected, cells = [np.empty(0)], [np.empty(0, np.float32)]
-    with runtime.stage("expected gains") as share:
-        made = runtime.map_parts(ShardGains(metric, matrix, share), shards, window=_AHEAD * runtime.parts_at_once)
+    with runtime.stage("expected gains") as progress_callback:
+        made = runtime.map_parts(
+            ShardGains(metric, matrix, progress_callback), shards, window=_AHEAD * runtime.parts_at_once
+        )
         for gains, part in made:
             expected.append(gains)
             cells.append(part)
             place = under_way.popleft()
-            share(place.share)
+            progress_callback(place.share)
             if place.last:
                 yield np.concatenate(expected), np.concatenate(cells)
                 expected, cells = [np.empty(0)], [np.empty(0, np.float32)]

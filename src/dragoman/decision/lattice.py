@@ -87,10 +87,10 @@ def choose_each(
         raise UsageError("there are no hypergraphs")
     vocab, ids = common_vocab([graph.vocab for graph in graphs])
     found: list[ScoredString] = []
-    with runtime.stage("deciding") as share:
+    with runtime.stage("deciding") as progress_callback:
         for one in runtime.here().map(choice, graphs, window=_WINDOW):
             found.append(one)
-            share(len(found) / len(graphs))
+            progress_callback(len(found) / len(graphs))
     words = [number[one.words] for number, one in zip(ids, found, strict=True)]
     offsets = np.cumsum([0, *map(len, words)], dtype=np.int64)
     values = np.array([one.value for one in found], np.float64)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.display import counted, html_table, shortened
+from dragoman.core.display import html_table, pluralise, shorten
 from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
@@ -67,8 +67,8 @@ class Decisions:
         return len(self.translations)
 
     def __repr__(self) -> str:
-        first = f", the first {shortened(self.vocab.text(self.translations[0]))!r}" if len(self) else ""
-        return f"Decisions({counted(len(self), 'sentence')}{first})"
+        first = f", the first {shorten(self.vocab.text(self.translations[0]))!r}" if len(self) else ""
+        return f"Decisions({pluralise(len(self), 'sentence')}{first})"
 
     def _repr_html_(self) -> str:
         """Show the first translations, for notebooks."""

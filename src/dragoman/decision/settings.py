@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.toml import format_toml, read_toml
@@ -91,7 +91,7 @@ class Decision:
             values = _read(text)
         kind = RULES.get(values["rule"])
         given = {assignment.partition("=")[0].strip().replace("-", "_") for assignment in assignments}
-        ours = {name: value for name, value in options_from(kind, assignments).to_dict().items() if name in given}
+        ours = {name: value for name, value in parse_options(kind, assignments).to_dict().items() if name in given}
         rule = kind.from_dict({**values.get("options", {}), **ours})
         chosen = evidence or values.get("evidence") or rule.takes[0]
         rule.check_kind(chosen)
@@ -173,7 +173,7 @@ def grid_rules(
         if not equals or not axes[name]:
             raise UsageError(f"the grid has '{text}'; expected NAME=VALUE,VALUE,…")
     points = [tuple(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
-    return [(options_from(rule, [*fixed, *(f"{name}={value}" for name, value in point)]), point) for point in points]
+    return [(parse_options(rule, [*fixed, *(f"{name}={value}" for name, value in point)]), point) for point in points]
 
 
 def grid_density(rules: Sequence[tuple[Rule, tuple[tuple[str, str], ...]]]) -> float:
@@ -194,12 +194,12 @@ def search_grid(
 ) -> list[GridPoint]:
     """Decide with each rule by the same evidence, and score the translations."""
     found = []
-    with runtime.stage("the grid") as share:
+    with runtime.stage("the grid") as progress_callback:
         for i, (rule, options) in enumerate(rules):
             decisions = Decisions.concatenate([rule.decide(part, runtime=runtime.quiet()) for part in evidence])
             total = scorer.statistics(decisions.corpus, runtime=runtime).sum(axis=0)
             found.append(GridPoint(rule, options, float(scorer.score(total))))
-            share((i + 1) / len(rules))
+            progress_callback((i + 1) / len(rules))
     return found
 
 

@@ -1,17 +1,17 @@
-"""Features that a model may have beside its dense ones; how far a feature sees is its type.
+"""Features that a model may have in addition to its dense ones; the type of a feature is its locality.
 
 | type | sees | examples |
 |---|---|---|
 | `PairFeature` | one phrase pair or rule | `word_pair`, `unlinked_words`, `phrase_length`, `rule_class` |
-| `HoleFeature` | what a rule does with its holes, and how large these are | `structural_distortion` |
-| `SpanFeature` | the span of a phrase or rule, in the tree of its sentence | `syntax` |
-| `BoundaryFeature` | two neighbours in the target, phrases only | `boundary_tags` |
-| language models | some words before | dense, and parts of a model: `model/language_model.py` |
+| `HoleFeature` | how a rule reorders its nonterminals, and how many words these cover | `structural_distortion` |
+| `SpanFeature` | the span of a phrase or rule, in the parse tree of its sentence | `syntax` |
+| `BoundaryFeature` | two neighbouring phrases of the target (not for rules) | `boundary_tags` |
+| language models | the words before | dense, and parts of a model: `model/language_model.py` |
 | `SentenceFeature` | a sentence and its translation, samplers only | `length_ratio`, `bracket_balance` |
 | `DocumentFeature` | a document and its translation, samplers only | `lexical_consistency` |
 
 `FEATURES.get("word-pair")` finds a feature by its name, `Model.with_features` gives it to a model, and
-`Translator.of(..., features=[...])` uses it without. A new file here is all that a new feature takes.
+`Translator.of(..., features=[...])` uses it without changing the model. To add a feature, add a file here.
 """
 
 from dragoman.model.feature_types import (

@@ -1,4 +1,4 @@
-"""Where phrases meet: pairs of part-of-speech tags across phrase boundaries."""
+"""Pairs of part-of-speech tags across phrase boundaries."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from dragoman.core.vocab import BOS, EOS, SPECIAL, UNK
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.feature_types import BoundaryFeature, ModelParts, PairsInUse, learnt_array
 
-# Symbol 0 is the sentence's edge; after that of unknown words come the tags, in alphabetical order.
+# Symbol 0 is the edge of a sentence and symbol 1 unknown words; then the tags follow, in alphabetical order.
 _UNKNOWN = 1
 
-#: Of a text that shares less than this with the model something must be wrong.
+#: Smallest fraction of target phrases that must occur in the tagged text; below it, a warning is shown.
 _FEW_PHRASES = 0.5
 
-#: Scores are kept for every pair of tags: more would fill the memory.
+#: Largest number of tags: a score is stored for every pair of them.
 MOST_TAGS = 1000
 
 
@@ -33,20 +33,20 @@ MOST_TAGS = 1000
 class BoundaryTags(BoundaryFeature):
     """`pb.NN:VB`: a phrase that ends in an NN stands before one that begins with a VB (Haddow et al. 2011).
 
-    The sentence's edges are `<s>` and `</s>`. The tags of a target phrase are those of the tag sequence that it has
-    most often in a tagged text; a phrase that does not occur there has the most frequent tag of each word, and a word
-    that does not occur there the tag `<unk>`.
+    The edges of a sentence are `<s>` and `</s>`. A target phrase has the tag sequence that it most often has in a
+    tagged text. A phrase that does not occur there has the most frequent tag of each word, and a word that does not
+    occur there the tag `<unk>`.
     """
 
     name = "boundary-tags"
     prefix = "pb"
 
     tags_of: Literal["phrases", "words"] = option(
-        "phrases", "where tags come from: a phrase as a whole, or its first and last words by themselves"
+        "phrases", "source of the tags: the phrase as a whole, or its first and last word in isolation"
     )
 
     def learn(self, parts: ModelParts, *, runtime: Runtime = Runtime()) -> Arrays:
-        """Find the tags of all words, and those of the phrases of the tables that have others."""
+        """Find the tags of all words, and of the phrases that are tagged differently from their words."""
         if parts.tagged is None:
             raise UsageError(f"{self.name} needs a tagged text of the target language")
         symbols, tags = _symbols(parts.tagged)
@@ -68,7 +68,7 @@ class BoundaryTags(BoundaryFeature):
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:
-        """The names of the tags; the first is that of the sentence's edge."""
+        """Names of the tags; the first is the edge of a sentence."""
         text = learnt_array(self.learnt, "symbols", np.uint8).tobytes().decode(errors="replace")
         symbols = tuple(text.split("\n")[:-1])
         _check_number(len(symbols))
@@ -76,7 +76,7 @@ class BoundaryTags(BoundaryFeature):
 
     @cached_property
     def tags(self) -> PhraseTags:
-        """The tags at the ends of words and phrases."""
+        """Tags at both ends of words and phrases."""
         learnt, symbols = self.learnt, self.symbols
         of_word, left, right = (
             learnt_array(learnt, name, np.int32, below=len(symbols)) for name in ("of_word", "left", "right")
@@ -100,7 +100,7 @@ class BoundaryTags(BoundaryFeature):
         return PhraseTags(of_word, Ragged(values, offsets), index, left, right)
 
     def check(self) -> None:
-        """Refuse arrays that do not fit together."""
+        """Refuse inconsistent arrays."""
         _ = self.tags
 
     def __call__(self, pairs: PairsInUse, /) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -110,7 +110,7 @@ class BoundaryTags(BoundaryFeature):
 
 @dataclass(frozen=True, eq=False)
 class PhraseTags:
-    """The tags at both ends of target phrases: those of words, save for the phrases listed here."""
+    """Tags at both ends of target phrases: those of their words, except for the phrases listed here."""
 
     of_word: NDArray[np.int32]
     phrases: Ragged[np.int32]
@@ -130,7 +130,7 @@ class PhraseTags:
 
 
 def _tags_at_ends(phrases: Ragged[np.int32], of_word: NDArray[np.int32], end: Literal[0, 1]) -> NDArray[np.int32]:
-    """The tag of the first (0) or last (1) word of each phrase, `<unk>` for one that has no words."""
+    """Return the tag of the first (0) or last (1) word of each phrase; `<unk>` for an empty phrase."""
     tags = np.full(len(phrases), _UNKNOWN, np.int32)
     filled = phrases.lengths > 0
     words = phrases.values[phrases.offsets[end:][: len(phrases)][filled] - end]
@@ -140,7 +140,7 @@ def _tags_at_ends(phrases: Ragged[np.int32], of_word: NDArray[np.int32], end: Li
 
 
 def _symbols(tagged: TaggedText) -> tuple[list[str], NDArray[np.int32]]:
-    """The names of all symbols, and the symbol of each running word."""
+    """Return the names of all symbols, and the symbol of each running word."""
     tags = tagged.tags.sentences.values
     if not len(tags):
         raise DataError("the tagged text is empty", expected="words with tags")
@@ -161,7 +161,7 @@ def _check_number(symbols: int) -> None:
 
 
 def _tags_of_words(words: NDArray[np.int32], tags: NDArray[np.int32], size: int) -> NDArray[np.int32]:
-    """The most frequent tag of each word of a vocabulary; of equally frequent ones the first in the text."""
+    """Return the most frequent tag of each word of a vocabulary; of equally frequent ones the first in the text."""
     of_word = np.full(size, _UNKNOWN, np.int32)
     word, sequences = _most_frequent(words, tags[:, None])
     of_word[word] = sequences[:, 0]
@@ -172,16 +172,16 @@ def _tags_of_words(words: NDArray[np.int32], tags: NDArray[np.int32], size: int)
 def _tags_of_phrases(
     parts: ModelParts, words: NDArray[np.int32], tags: NDArray[np.int32], of_word: NDArray[np.int32], runtime: Runtime
 ) -> tuple[Ragged[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """The target phrases whose ends are tagged in another way than their words by themselves, and these tags."""
+    """Return the target phrases whose ends are tagged differently from their words, and these tags."""
     assert parts.tagged is not None
     every = Ragged.concatenate([table.targets for table in parts.tables.values()])
     _, values, offsets = kernels.intern_sequences(every.values, every.offsets)
     phrases = Ragged(values, offsets)
     longest = int(phrases.lengths.max(initial=1))
     index = kernels.sequence_index(values, offsets)
-    with runtime.stage("finding tags of phrases") as share:
+    with runtime.stage("finding tags of phrases") as progress_callback:
         found = kernels.match_spans(
-            words, parts.tagged.words.sentences.offsets, longest, values, offsets, index, 1, share
+            words, parts.tagged.words.sentences.offsets, longest, values, offsets, index, 1, progress_callback
         )
     first, last = (_tags_at_ends(phrases, of_word, end) for end in (0, 1))
     left, right, seen = first.copy(), last.copy(), np.zeros(len(phrases), bool)
@@ -202,7 +202,7 @@ def _tags_of_phrases(
 def _most_frequent(
     keys: NDArray[np.int32], sequences: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """For each key that occurs the sequence (row) that it has most often, the first of those if there are several."""
+    """Return the most frequent sequence (row) of each key that occurs; of equally frequent ones the first."""
     rows = np.concatenate([keys[:, None], sequences], axis=1)
     width = rows.shape[1]
     bounds = np.arange(len(rows) + 1, dtype=np.int64) * width

@@ -1,4 +1,4 @@
-"""Frequency cut-offs: the most frequent words have features of their own, all others share `OTHER`, as in Moses."""
+"""Frequency cut-offs: the most frequent words have their own features, all others share `OTHER`, as in Moses."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from dragoman.model.phrase_table import PhraseTable
 
 Side = Literal["source", "target"]
 
-#: The name of all words that are not frequent enough.
+#: The name for all words that are not frequent enough.
 OTHER = "OTHER"
 
 
 @dataclass(frozen=True, eq=False)
 class WordClasses:
-    """Classes of the words of one side: a frequent word is alone in its class, whose number is its id; others are 0."""
+    """Classes of the words of one side: the class of a frequent word is its id, the class of all others is 0."""
 
     vocab: Vocab
     frequent: NDArray[np.bool_]
 
     @classmethod
     def load(cls, parts: ModelParts, learnt: Arrays, side: Side) -> WordClasses:
-        """Rebuild from what `frequent_words` gave."""
+        """Rebuild from the result of `frequent_words`."""
         vocab = _vocab(parts, side)
         frequent = np.zeros(len(vocab), bool)
         frequent[learnt_array(learnt, side, np.int32, below=len(vocab))] = True
@@ -39,27 +39,28 @@ class WordClasses:
         return cls(vocab, frequent)
 
     def of(self, words: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the class of each word; a word that the model does not know is not frequent."""
+        """Return the class of each word; words that are unknown to the model are not frequent."""
         known = words < len(self.frequent)
         words = np.where(known, words, UNK)
         return np.where(self.frequent[words], words, 0).astype(np.int32)
 
     def names(self, classes: NDArray[np.int32]) -> list[str]:
-        """Return the words that classes are called after."""
+        """Return the names of classes."""
         text = self.vocab.decode(classes, np.arange(len(classes) + 1, dtype=np.int64)).decode()
         words = text.split("\n")[:-1]
         return [word if number else OTHER for word, number in zip(words, classes.tolist(), strict=True)]
 
     @cached_property
     def all_names(self) -> frozenset[str]:
-        """The names of all classes."""
+        """Return the names of all classes."""
         return frozenset([OTHER, *self.names(np.flatnonzero(self.frequent).astype(np.int32))])
 
 
 def frequent_words(parts: ModelParts, side: Side, limit: int) -> NDArray[np.int32]:
-    """The ids of the `limit` words that occur most often in phrase pairs or rules, most frequent first; 0 is no limit.
+    """Return the ids of the `limit` most frequent words of phrase pairs or rules, in descending order; 0 is no limit.
 
-    Each of them counts as often as it was extracted, if its table knows; of a grammar on demand the text counts.
+    A pair or rule counts as often as it was extracted, if its table has counts; for a grammar on demand, the words of
+    the text are counted.
     """
     vocab = _vocab(parts, side)
     frequency = np.zeros(len(vocab))
@@ -102,12 +103,5 @@ def _rule_frequencies(grammar: Grammar | CorpusGrammar, side: Side, words: int) 
 
 
 def _times(table: PhraseTable | Grammar) -> NDArray[np.float64]:
-    """How often each pair or rule was extracted."""
+    """Return how often each pair or rule was extracted."""
     return np.ones(len(table)) if table.counts is None else np.nan_to_num(table.counts[:, 2].astype(float), nan=1.0)
-
-
-def distinct(classes: NDArray[np.int32], size: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The classes that occur, ascending, and for each item the position of its class among them."""
-    occurs = np.zeros(size, bool)
-    occurs[classes] = True
-    return np.flatnonzero(occurs).astype(np.int32), (np.cumsum(occurs, dtype=np.int32) - 1)[classes]

@@ -1,4 +1,4 @@
-"""Whether a translation is as long as its source."""
+"""Ratio of the lengths of a translation and its source."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ class LengthRatio(SentenceFeature):
 
     @property
     def address(self) -> int:
-        """The address of the compiled function."""
+        """Return the address of the compiled function."""
         return kernels.global_functions()["length_ratio"]

@@ -1,4 +1,4 @@
-"""How long phrases are."""
+"""Lengths of phrase pairs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dragoman.model.feature_types import PairFeature, PairsInUse, named_rows
 
 @dataclass(frozen=True)
 class PhraseLength(PairFeature):
-    """`pl.s2t3`: how many pairs have two source and three target words (compare Moses' phrase length features)."""
+    """`pl.s2t3`: the number of pairs with two source and three target words (compare Moses' phrase length features)."""
 
     name = "phrase-length"
     prefix = "pl"
 
-    longest: int = option(7, "longer phrases count as being so long", minimum=1, maximum=255)
+    longest: int = option(7, "largest length; longer phrases count as this long", minimum=1, maximum=255)
 
     def __call__(self, pairs: PairsInUse, /) -> FeatureRows:
         """Return a row for each pair."""
@@ -30,6 +30,6 @@ class PhraseLength(PairFeature):
         return named_rows(len(ids), np.arange(len(ids)), ids.astype(np.int32), names)
 
     def has(self, rest: str) -> bool:
-        """Whether `rest` names two lengths."""
+        """Return True if `rest` names two lengths."""
         found = re.fullmatch("s([0-9]+)t([0-9]+)", rest)
         return found is not None and all(int(length) <= self.longest for length in found.groups())

@@ -1,4 +1,4 @@
-"""Words that are copied: all alike, numbers, names."""
+"""Copied words: single words, numbers and names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dragoman.core.store import Arrays
 from dragoman.core.vocab import SPECIAL, UNK
 from dragoman.model.feature_types import ModelParts, PairFeature, PairsInUse, learnt_array, named_rows
 
-#: The classes that there are, in the order of the bits that they are kept in, and what their words look like.
+#: The classes, in the order of their bits, and the patterns of their words.
 _CLASSES = {
     "identity": r".*",
     "number": r"[+-]?\d+([.,:/-]\d+)*(st|nd|rd|th|er|re|e|ème|\.|%)?",
@@ -30,15 +30,15 @@ class RuleClass(PairFeature):
     """`rc.number`: pairs and rules that copy numbers; the penalties of Chiang, Marton & Resnik (2008), section 5.1.
 
     A phrase pair or rule is counted if its target words are its source words in the same order: under `identity` if it
-    is one word, under `number` or `name` if all its words match the pattern. Of rules, the words that they have
-    themselves are looked at. The paper's penalties of all rules and of glue are the features `rule_penalty` and `glue`
-    that hierarchical models have anyway, and words that the model does not know are those of `unknown_word`.
+    is one word, under `number` or `name` if all its words match the pattern. Of a rule, only its own words count, not
+    those of its nonterminals. The paper's penalties of all rules and of glue are the features `rule_penalty` and `glue`
+    that hierarchical models always have, and unknown words are counted by `unknown_word`.
     """
 
     name = "rule-class"
     prefix = "rc"
 
-    classes: str = option("identity+number+name", "which classes are counted, joined by +")
+    classes: str = option("identity+number+name", "classes that are counted, joined by +")
     number_pattern: str | None = option(
         None,
         "regular expression of numbers; without it decimals, dates, times, percentages and ordinals (1st, 2e) match",
@@ -62,12 +62,12 @@ class RuleClass(PairFeature):
 
     @property
     def _patterns(self) -> tuple[str, ...]:
-        """Of the words of each class."""
+        """Patterns of the words of each class."""
         given = None, self.number_pattern, self.name_pattern
         return tuple(other if one is None else one for one, other in zip(given, _CLASSES.values(), strict=True))
 
     def learn(self, parts: ModelParts, *, runtime: Runtime = Runtime()) -> Arrays:
-        """Find what each source word is as a target word, and its classes."""
+        """Find the target id of each source word, and its classes."""
         copies = parts.source_vocab.map_to(parts.target_vocab).astype(np.int32)
         copies[: len(SPECIAL)] = UNK
         classes = np.zeros(len(copies), np.uint8)
@@ -81,7 +81,7 @@ class RuleClass(PairFeature):
 
     @cached_property
     def _words(self) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-        """Source words as target words, and the bits of their classes."""
+        """Target ids of source words, and the bits of their classes."""
         copies = learnt_array(self.learnt, "copies", np.int32, below=len(self.parts.target_vocab))
         classes = learnt_array(self.learnt, "classes", np.uint8, below=1 << len(_CLASSES))
         if not len(copies) == len(classes) == len(self.parts.source_vocab):
@@ -89,7 +89,7 @@ class RuleClass(PairFeature):
         return copies, classes
 
     def check(self) -> None:
-        """Refuse arrays that are not about the words of the model."""
+        """Refuse arrays that do not fit the vocabularies of the model."""
         _ = self._words
 
     def __call__(self, pairs: PairsInUse, /) -> FeatureRows:
@@ -99,7 +99,7 @@ class RuleClass(PairFeature):
         rows = np.flatnonzero((source.lengths == target.lengths) & (source.lengths > 0))
         bits = np.where(source.lengths[rows] == 1, 0xFF, 0xFE).astype(np.uint8)
         place = 0
-        # Most are out after their first word.
+        # Most pairs are ruled out by their first word.
         while np.any(more := source.lengths[rows] > place):
             words = source.values[source.offsets[rows[more]] + place]
             same = (words != UNK) & (copies[words] == target.values[target.offsets[rows[more]] + place])
@@ -111,5 +111,5 @@ class RuleClass(PairFeature):
         return named_rows(len(source), rows[found], ids.astype(np.int32), names)
 
     def has(self, rest: str) -> bool:
-        """Whether `rest` is the name of a class that is counted."""
+        """Return True if `rest` is the name of a class that is counted."""
         return rest in self._chosen

@@ -1,4 +1,4 @@
-"""Whether nonterminals are reordered, and how many words are below them."""
+"""Reordering of nonterminals, by the number of words that they cover."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dragoman.model.feature_types import HoleFeature, HoleRows, ModelParts, Rule
 from dragoman.model.grammar import Grammar
 from dragoman.model.rule_scores import HOLE_SIZES, RuleExtraction, hole_counts
 
-#: What the values of the coarse feature and those of the fine ones are called after the prefix.
+#: Names of the values of the coarse and the fine feature, after the prefix.
 _LOG_P = "log_p"
 _ORDERS = ("monotone", "reordered")
 _SIZES = ("any", *(str(size) for size in range(1, HOLE_SIZES)), f"{HOLE_SIZES}+")
@@ -27,38 +27,38 @@ _SIZES = ("any", *(str(size) for size in range(1, HOLE_SIZES)), f"{HOLE_SIZES}+"
 
 @dataclass(frozen=True)
 class StructuralDistortion(HoleFeature):
-    """`sd.reordered.3`: nonterminals that stand for three words and are reordered (Chiang, Marton & Resnik 2008).
+    """`sd.reordered.3`: reordered nonterminals that cover three words (Chiang, Marton & Resnik 2008).
 
     A nonterminal of a rule is reordered if it crosses a word link of the rule or its other nonterminal; otherwise it is
     `monotone`. Sizes are source words, `10+` is ten or more, and every nonterminal counts under `any` as well: 22
     values. The coarse feature has one, `sd.log_p`, the sum of ln p(reordered or not | size), estimated from rules as
-    they are found in the training text, with the counts that they have there. Sizes that are rare lean on all others:
-    p(r | s) = (c(r, s) + p(r)) / (c(s) + 1). Glue has none of these, because it reorders nothing.
+    they are found in the training text, with their counts there. Rare sizes are smoothed by all sizes:
+    p(r | s) = (c(r, s) + p(r)) / (c(s) + 1). Glue has none of these values, because it reorders nothing.
     """
 
     name = "structural-distortion"
     prefix = "sd"
 
-    grain: Literal["coarse", "fine"] = option("fine", "a value for each order and size, or ln p(order | size) alone")
-    sentences: int = option(
-        10_000, "sentence pairs of a text that a coarse feature is estimated from; 0 is all", minimum=0
+    grain: Literal["coarse", "fine"] = option(
+        "fine", "fine: a value per order and size; coarse: one ln p(order | size)"
     )
+    sentences: int = option(10_000, "number of sentence pairs to estimate a coarse feature from; 0: all", minimum=0)
 
     def learn(self, parts: ModelParts, *, runtime: Runtime = Runtime()) -> Arrays:
-        """Estimate a coarse feature, from what training counted, from the text of rules on demand, or one given."""
+        """Estimate a coarse feature from the counts of training, the text of rules on demand, or a given text."""
         need_links(self.name, parts)
         return {} if self.grain == "fine" else {_LOG_P: log_probabilities(self._counts(parts, runtime)).ravel()}
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """All values."""
+        """Names of all values."""
         if self.grain == "coarse":
             return (f"{self.prefix}.{_LOG_P}",)
         return tuple(f"{self.prefix}.{order}.{size}" for order in _ORDERS for size in _SIZES)
 
     @cached_property
     def _rows(self) -> FeatureRows:
-        """The sums for two nonterminals: rows by the size of the first, of the second, and the order of both."""
+        """Return sums for two nonterminals: rows by the size of the first, of the second, and the order of both."""
         values = _fine_values() if self.grain == "fine" else self._coarse_values()
         sums = [
             values[rule & 1, first] + values[rule >> 1, second]
@@ -82,17 +82,17 @@ class StructuralDistortion(HoleFeature):
         return coarse
 
     def check(self) -> None:
-        """Refuse what are no logarithms."""
+        """Refuse values that are not logarithms of probabilities."""
         _ = self._rows
 
     def __call__(self, rules: RulesInUse, /) -> HoleRows:
-        """Return a row for each class, which of two nonterminals are reordered, and kind, the sizes of both."""
+        """Return a row for each class (which of two nonterminals are reordered) and kind (the sizes of both)."""
         first, second = rules.reordered.T.astype(np.int64)
         sizes = np.minimum(rules.hole_sizes, HOLE_SIZES)
         return HoleRows(first + 2 * second, 4, sizes[:, 0] * (HOLE_SIZES + 1) + sizes[:, 1], self._rows)
 
     def has(self, rest: str) -> bool:
-        """Whether `rest` names an order and a size."""
+        """Return True if `rest` names an order and a size."""
         return f"{self.prefix}.{rest}" in self.names
 
     def _counts(self, parts: ModelParts, runtime: Runtime) -> NDArray[np.float64]:
@@ -113,13 +113,13 @@ class StructuralDistortion(HoleFeature):
 
 
 def log_probabilities(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """ln p(order | size) from counts with a row for each order and a column for each size."""
+    """Return ln p(order | size) from counts with a row for each order and a column for each size."""
     order = (counts.sum(axis=1, keepdims=True) + 0.5) / (counts.sum() + 1)
     return np.asarray(np.log((counts + order) / (counts.sum(axis=0) + 1)), np.float64)
 
 
 def _fine_values() -> NDArray[np.float64]:
-    """What one nonterminal adds to each value, by its order and size; one of no words is not there."""
+    """Return what one nonterminal adds to each value, by its order and size; size 0 means that there is none."""
     values = np.zeros((2, HOLE_SIZES + 1, 2, HOLE_SIZES + 1))
     for order in range(2):
         for size in range(1, HOLE_SIZES + 1):

@@ -1,4 +1,4 @@
-"""Soft syntactic constraints: does a span agree with the source sentence's tree?"""
+"""Soft syntactic constraints: agreement of spans with the parse tree of the source sentence."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from dragoman.text.parsed import SourceTree
 COARSE = ("NP", "PP", "S", "VP", "SBAR", "ADJP", "ADVP", "QP")
 FINE = ("NP", "PP", "S", "VP", "SBAR", "ADJP", "WHNP", "PRT", "ADVP", "PRN", "QP")
 
-#: What a span can do to a constituent: be the same words, or share some and have others beside.
+#: Relations of a span to a constituent: the same words, or some of its words and others.
 _KINDS = ("equal", "cross")
 
 
 @dataclass(frozen=True)
 class Syntax(SpanFeature):
-    """`syntax.NP.equal`, `syntax.NP.cross`: phrases or rules whose span is a noun phrase, and such as cross one.
+    """`syntax.NP.equal`, `syntax.NP.cross`: phrases or rules whose span equals, or crosses, a noun phrase.
 
     The soft syntactic constraints of Chiang, Marton & Resnik (2008), section 3, X= and X+ there, after Marton & Resnik
     (2008). With `grain=coarse` all labels share two features, `syntax.equal` and `syntax.cross`. A feature counts a
@@ -36,8 +36,8 @@ class Syntax(SpanFeature):
     name = "syntax"
     prefix = "syntax"
 
-    grain: Literal["coarse", "fine"] = option("fine", "two features for each label, or two for all of them")
-    labels: str | None = option(None, "labels that count, like NP+VP+PP; by default those of the paper: 8 or 11")
+    grain: Literal["coarse", "fine"] = option("fine", "fine: two features per label; coarse: two for all labels")
+    labels: str | None = option(None, "labels to use, like NP+VP+PP (default: those of the paper, 8 or 11)")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -46,29 +46,29 @@ class Syntax(SpanFeature):
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The labels that count."""
+        """Labels that are used."""
         if self.labels is None:
             return COARSE if self.grain == "coarse" else FINE
         return tuple(dict.fromkeys(self.labels.replace("+", " ").split()))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """All features: of each group of labels, whether a span is one of them, and whether it crosses one."""
+        """Names of all features: `equal` and `cross` of each group of labels."""
         groups = [""] if self.grain == "coarse" else [f"{label}." for label in self.chosen]
         return tuple(f"{self.prefix}.{group}{kind}" for group in groups for kind in _KINDS)
 
     @cached_property
     def _groups(self) -> Mapping[str, int]:
-        """The group of each label: all are one, or each is by itself."""
+        """Group of each label: one group for all, or one for each."""
         return {label: i * (self.grain == "fine") for i, label in enumerate(self.chosen)}
 
     def __call__(self, spans: SpansInUse, /) -> FeatureRows:
-        """Return a row for each span; what is computed is computed once for each that occurs."""
+        """Return a row for each span; equal spans are computed once."""
         first = np.concatenate([[0], np.cumsum([tree.words for tree in spans.trees], dtype=np.int64)])
         begin = first[spans.sentence] + spans.begin
         length = (spans.end - spans.begin).astype(np.int64)
         longest = int(length.max(initial=1))
-        # Running numbers of begin and length; a text has not many words times the longest phrase or rule.
+        # Running numbers of begin and length: at most the number of words times the longest phrase or rule.
         key = begin * longest + length - 1
         occurs = np.zeros(int(first[-1]) * longest, bool)
         occurs[key] = True
@@ -91,7 +91,7 @@ class Syntax(SpanFeature):
     def _constituents(
         self, trees: Sequence[SourceTree], first: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Group, begin and end of the constituents that count, their words numbered through all sentences."""
+        """Return group, begin and end of the constituents that count, with words numbered over all sentences."""
         found = [self._groups.get(label, -1) for tree in trees for label in tree.labels]
         group = np.array(found, np.int64)
         counts = [len(tree.labels) for tree in trees]
@@ -101,7 +101,7 @@ class Syntax(SpanFeature):
         return group[kept], spans[kept, 0], spans[kept, 1]
 
     def has(self, rest: str) -> bool:
-        """Whether `rest` is a kind of agreement, of one of the labels if these are told apart."""
+        """Return True if `rest` names a relation, of one of the labels if these are distinguished."""
         return f"{self.prefix}.{rest}" in self.names
 
 
@@ -114,13 +114,13 @@ def _crossings(
     words: int,
     groups: int,
 ) -> NDArray[np.bool_]:
-    """Whether each span crosses a constituent of each group: one begins inside and ends behind it, or the reverse."""
+    """Return whether each span crosses a constituent of each group, which begins or ends (not both) inside it."""
     furthest = np.zeros((words + 1, groups), np.int64)  # end of the constituents that begin before a word
     np.maximum.at(furthest, (starts, group), ends)
     earliest = np.full((words + 1, groups), words, np.int64)  # begin of those that end there
     np.minimum.at(earliest, (ends, group), starts)
     crosses = np.zeros((len(begin), groups), bool)
-    # The same of the boundaries inside the spans that begin at each word, for longer and longer ones.
+    # The same for the boundaries inside the spans that begin at each word, for increasing lengths.
     behind, before = np.zeros((words, groups), np.int64), np.full((words, groups), words, np.int64)
     order = np.argsort(length, kind="stable")
     bounds = np.searchsorted(length[order], np.arange(1, int(length.max(initial=0)) + 2))

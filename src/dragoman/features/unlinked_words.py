@@ -1,4 +1,4 @@
-"""Words of phrase pairs without a link: target words that come from nowhere, and source words that are left out."""
+"""Unaligned words of phrase pairs: inserted target words, and deleted source words."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import option
-from dragoman.core.ragged import Ragged
+from dragoman.core.ragged import Ragged, unique_ids
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
-from dragoman.features.frequent_words import Side, WordClasses, distinct, frequent_words
+from dragoman.features.frequent_words import Side, WordClasses, frequent_words
 from dragoman.model.feature_types import ModelParts, PairFeature, PairsInUse, named_rows, need_links
 
 
 @dataclass(frozen=True)
 class UnlinkedWords(PairFeature):
-    """Base of the features that count the words of one side that have no link, in pairs whose links are known.
+    """Base of the features that count unaligned words of one side, in pairs with word alignments.
 
-    Its option `source_words` or `target_words`, after its side, is how many of them have a feature of their own.
+    The option `source_words` or `target_words` is the number of words that have a feature of their own.
     """
 
     side: ClassVar[Side]
@@ -37,7 +37,7 @@ class UnlinkedWords(PairFeature):
         return WordClasses.load(self.parts, self.learnt, self.side)
 
     def check(self) -> None:
-        """Refuse an array that does not name words."""
+        """Refuse arrays that are not word ids."""
         _ = self._classes
 
     def __call__(self, pairs: PairsInUse, /) -> FeatureRows:
@@ -47,39 +47,39 @@ class UnlinkedWords(PairFeature):
         row = np.repeat(np.arange(len(phrases)), phrases.lengths)[unlinked]
         asked = pairs.linked[row]
         classes = self._classes.of(phrases.values[unlinked[asked]])
-        occurring, ids = distinct(classes, len(self._classes.vocab))
-        names = [f"{self.prefix}.{word}" for word in self._classes.names(occurring)]
+        occurring, ids = unique_ids(classes, len(self._classes.vocab))
+        names = [f"{self.prefix}.{word}" for word in self._classes.names(occurring.astype(np.int32))]
         return named_rows(len(phrases), row[asked], ids, names)
 
     def has(self, rest: str) -> bool:
-        """Whether `rest` is the name of a class."""
+        """Return True if `rest` is the name of a class."""
         return rest in self._classes.all_names
 
 
 @dataclass(frozen=True)
 class WordInsertion(UnlinkedWords):
-    """`twi.WORD`: how often a target word without a link is put in (Chiang, Knight & Wang 2009)."""
+    """`twi.WORD`: the number of insertions of an unaligned target word (Chiang, Knight & Wang 2009)."""
 
     name = "word-insertion"
     prefix = "twi"
     side = "target"
 
-    target_words: int = option(50, "words with a feature of their own, most frequent first; 0 is all", minimum=0)
+    target_words: int = option(50, "number of most frequent words with a feature of their own; 0: all", minimum=0)
 
 
 @dataclass(frozen=True)
 class WordDeletion(UnlinkedWords):
-    """`swd.WORD`: how often a source word without a link is left untranslated inside a phrase."""
+    """`swd.WORD`: the number of deletions of an unaligned source word inside a phrase."""
 
     name = "word-deletion"
     prefix = "swd"
     side = "source"
 
-    source_words: int = option(50, "words with a feature of their own, most frequent first; 0 is all", minimum=0)
+    source_words: int = option(50, "number of most frequent words with a feature of their own; 0: all", minimum=0)
 
 
 def _has_link(pairs: PairsInUse, phrases: Ragged[np.int32], side: Side) -> NDArray[np.bool_]:
-    """Whether each running word of one side has a link."""
+    """Return whether each running word of one side has a link."""
     links = pairs.links
     position = links.values & 255 if side == "target" else links.values >> 8
     has = np.zeros(len(phrases.values), bool)

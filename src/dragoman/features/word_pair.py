@@ -1,4 +1,4 @@
-"""Which word became which."""
+"""Pairs of linked words."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from dragoman.model.feature_types import ModelParts, PairFeature, PairsInUse, na
 
 @dataclass(frozen=True)
 class WordPair(PairFeature):
-    """`wp.SOURCE~TARGET`: how often two words are linked inside a phrase pair, as Moses' word translation features."""
+    """`wp.SOURCE~TARGET`: the number of links of two words in a phrase pair, as Moses' word translation features."""
 
     name = "word-pair"
     prefix = "wp"
 
-    source_words: int = option(50, "source words that count one by one, most frequent first; 0 is all", minimum=0)
-    target_words: int = option(50, "target words that count one by one, most frequent first; 0 is all", minimum=0)
+    source_words: int = option(50, "number of most frequent source words with features of their own; 0: all", minimum=0)
+    target_words: int = option(50, "number of most frequent target words with features of their own; 0: all", minimum=0)
 
     def learn(self, parts: ModelParts, *, runtime: Runtime = Runtime()) -> Arrays:
         """Find the frequent words of both sides."""
@@ -36,16 +36,16 @@ class WordPair(PairFeature):
 
     @cached_property
     def _classes(self) -> tuple[WordClasses, WordClasses]:
-        """The classes of source and target words."""
+        """Classes of source and target words."""
         source, target = (WordClasses.load(self.parts, self.learnt, side) for side in ("source", "target"))
         return source, target
 
     def check(self) -> None:
-        """Refuse arrays that do not name words."""
+        """Refuse arrays that are not word ids."""
         _ = self._classes
 
     def __call__(self, pairs: PairsInUse, /) -> FeatureRows:
-        """Count the links of each pair by the classes of the words they join."""
+        """Count the links of each pair by the classes of their words."""
         links = pairs.links
         row = np.repeat(np.arange(len(links)), links.lengths)
         sources = pairs.source_words.values[pairs.source_words.offsets[row] + (links.values >> 8)]
@@ -60,6 +60,6 @@ class WordPair(PairFeature):
         return named_rows(len(links), row, ids, names)
 
     def has(self, rest: str) -> bool:
-        """Whether `rest` joins the names of two classes."""
+        """Return True if `rest` joins the names of two classes."""
         sources, targets = (side.all_names for side in self._classes)
         return any(source in sources and target in targets for source, target in splits(rest, "~"))

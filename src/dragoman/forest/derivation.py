@@ -101,9 +101,9 @@ def sample(
         raise UsageError(f"the seed is {seed}; expected a number from 0 to 2^64 - 1")
     if not np.isfinite(log_partition(graph)):
         raise no_derivation()
-    with runtime.stage("samples") as share:
+    with runtime.stage("samples") as progress_callback:
         edges, offsets = kernels.forest_sample(
-            structure(graph), root=graph.root, draws=n, seed=seed, threads=runtime.threads, progress=share
+            structure(graph), root=graph.root, draws=n, seed=seed, threads=runtime.threads, progress=progress_callback
         )
     return Ragged(edges, offsets)
 

@@ -64,14 +64,14 @@ def envelopes(batch: Batch, intercepts: Vector, slopes: Vector, *, runtime: Runt
     if len(intercepts) != graph.edges or len(slopes) != graph.edges:
         raise UsageError(f"there are {len(intercepts)} intercepts and {len(slopes)} slopes for {graph.edges} edges")
     try:
-        with runtime.stage("envelopes") as share:
+        with runtime.stage("envelopes") as progress_callback:
             graphs, found_intercepts, found_slopes, edges, offsets = kernels.forest_envelopes(
                 structure(graph, intercepts),
                 np.ascontiguousarray(slopes, np.float64),
                 batch.nodes,
                 batch.roots,
                 threads=runtime.threads,
-                progress=share,
+                progress=progress_callback,
             )
     except OverflowError:
         raise DataError("the scores of some derivations are too large to compute with") from None

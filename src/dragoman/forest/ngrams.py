@@ -106,13 +106,13 @@ def split_posteriors(split: SplitHypergraph, *, runtime: Runtime = Runtime()) ->
     """Return the n-gram posteriors of a hypergraph that is already split."""
     if not np.isfinite(log_partition(split.graph)):
         raise no_derivation()
-    with runtime.stage("n-gram posteriors") as share:
+    with runtime.stage("n-gram posteriors") as progress_callback:
         values = kernels.forest_contains(
             structure(split.graph),
             root=split.graph.root,
             occurrences=split.occurrences.for_kernels(),
             ngrams=len(split.ngrams),
             threads=runtime.threads,
-            progress=share,
+            progress=progress_callback,
         )
     return NGramExpectations(split.ngrams, values)

@@ -1,1 +1,1 @@
-"""Files of other programs, one module a format: each reads and writes, and says where a file is wrong."""
+"""File formats of other programs, one module per format: each reads and writes, and reports errors with their line."""

@@ -1,7 +1,7 @@
-r"""ARPA files: back-off language models as text, with counts in a header and one section for each order.
+r"""ARPA files: back-off language models as text, with counts in a header and a section for each order.
 
-Between ``\data\`` and ``\end\`` stand the sections ``\1-grams:``, ``\2-grams:``, …; their lines hold a log probability
-to base 10, the words, and, if the n-gram is a context of longer ones, a back-off weight.
+Between ``\data\`` and ``\end\`` are the sections ``\1-grams:``, ``\2-grams:``, …. A line holds a log probability to
+base 10, the words and, if the n-gram is a context of longer ones, a back-off weight.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dragoman.core.files import Chunk, PathLike, open_output, read_chunks
 from dragoman.core.phrases import NGrams, NGramTable
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import UNK, Vocab
-from dragoman.formats.faults import check_fault, shown
+from dragoman.formats.faults import check_fault, quote
 
 _ROWS_A_BLOCK = 1 << 16
 _COUNT = re.compile(rb"ngram\s+(\d{1,9})\s*=\s*(\d{1,18})")
@@ -64,7 +64,7 @@ def _parts(chunk: Chunk) -> Iterator[Chunk]:
 
 
 class _Reader:
-    """Where we are in the file: `section` is None before the header, 0 in it, then the order, and -1 after the end."""
+    """State of the reader: `section` is None before the header, 0 in it, then the order, and -1 after the end."""
 
     def __init__(self, path: PathLike, vocab: Vocab):
         self.path = path
@@ -105,7 +105,7 @@ class _Reader:
         for number, line in enumerate(part.data.split(b"\n"), part.first_line):
             if line.strip():
                 expected = "\\data\\" if self.section is None else "nothing more after \\end\\"
-                raise self._error(f"found {shown(line)}", number, expected)
+                raise self._error(f"found {quote(line)}", number, expected)
 
     def _header(self, part: Chunk) -> None:
         for number, line in enumerate(part.data.split(b"\n"), part.first_line):
@@ -113,19 +113,19 @@ class _Reader:
                 continue
             match = _COUNT.fullmatch(line.strip())
             if not match or int(match[1]) != len(self.counts) + 1:
-                raise self._error(f"found {shown(line)}", number, f"ngram {len(self.counts) + 1}=COUNT")
+                raise self._error(f"found {quote(line)}", number, f"ngram {len(self.counts) + 1}=COUNT")
             self.counts.append(int(match[2]))
 
     def _marker(self, marker: bytes, line: int) -> None:
         if self.section is None:
             if marker != b"\\data\\":
-                raise self._error(f"found {shown(marker)}", line, "\\data\\")
+                raise self._error(f"found {quote(marker)}", line, "\\data\\")
             self.section = 0
             return
         if self.section < 0:
-            raise self._error(f"found {shown(marker)}", line, "nothing more after \\end\\")
+            raise self._error(f"found {quote(marker)}", line, "nothing more after \\end\\")
         if self.section == 0 and not self.counts:
-            raise self._error(f"found {shown(marker)}", line, "ngram 1=COUNT")
+            raise self._error(f"found {quote(marker)}", line, "ngram 1=COUNT")
         self._end_section(line)
         last = self.section == len(self.counts)
         match = _SECTION.fullmatch(marker)
@@ -134,7 +134,7 @@ class _Reader:
         elif not last and match and int(match[1]) == self.section + 1:
             self.section += 1
         else:
-            raise self._error(f"found {shown(marker)}", line, "\\end\\" if last else f"\\{self.section + 1}-grams:")
+            raise self._error(f"found {quote(marker)}", line, "\\end\\" if last else f"\\{self.section + 1}-grams:")
 
     def _add(
         self,
@@ -159,12 +159,12 @@ class _Reader:
         if len(words) != self.counts[order - 1]:
             raise self._error(f"found {len(words)} {order}-grams up to here", line, f"{self.counts[order - 1]}")
         ids, _, _ = kernels.intern_sequences(words.reshape(-1), np.arange(len(words) + 1, dtype=np.int64) * order)
-        # Ids count up in order of first occurrence: the first that does not is a repetition.
+        # Ids increase in order of first occurrence: the first that does not is a repetition.
         repeated = np.flatnonzero(ids != np.arange(len(ids)))
         if len(repeated):
             row = int(repeated[0])
             text = self.vocab.text(words[row])
-            raise self._error(f"the {order}-gram {shown(text)} is there a second time", int(numbers[row]), "each once")
+            raise self._error(f"the {order}-gram {quote(text)} is there a second time", int(numbers[row]), "each once")
         if order == len(self.counts):
             backoffs = np.zeros(len(words), np.float32)
         self.tables.append(NGramTable(words, logprobs, backoffs))
@@ -177,7 +177,7 @@ class _Reader:
 
 
 def write_arpa(path: PathLike, ngrams: NGrams, *, runtime: Runtime = Runtime()) -> None:
-    """Write an ARPA file, compressed if its name says so; reading it gives the very same numbers."""
+    """Write an ARPA file, compressed by the ending of its name; reading it gives exactly the same numbers."""
     with runtime.stage(f"writing {path}"), open_output(path) as stream:
         counts = "".join(f"ngram {order}={len(table)}\n" for order, table in enumerate(ngrams.orders, 1))
         stream.write(f"\\data\\\n{counts}".encode())

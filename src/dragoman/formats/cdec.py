@@ -1,4 +1,4 @@
-"""cdec's files: grammars, weights, and input in which each sentence names a grammar of its own."""
+"""cdec's files: grammars, weights, and input in which each sentence names its own grammar."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dragoman.core.files import PathLike, open_output, read_lines
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 from dragoman.formats.grammar_lines import read_numbered_grammar, union_of_rules, write_numbered_grammar
 
 _SEGMENT = re.compile(r"\s*<seg\b([^>]*)>(.*?)</seg>\s*(?:\|\|\|(.*))?", re.DOTALL)
@@ -30,8 +30,8 @@ def read_cdec_grammar(
 ) -> PhrasePairs:
     """Read a grammar of cdec, compressed or not: `[X] ||| la [X,1] ||| the [X,1] ||| EgivenF=0.5 ||| 0-0`.
 
-    Scores are exponentials of features, whatever these are; one that a rule lacks is 0, and those without a name are
-    called PhraseModel_0 and so on, as cdec calls them. Rules that do not rewrite X are refused: glue is built in.
+    Scores are the exponentials of all features. A feature that a rule lacks is 0; features without a name are called
+    PhraseModel_0 and so on, as in cdec. Rules that do not rewrite X are refused, because glue is built in.
     """
     return read_numbered_grammar(
         path,
@@ -51,7 +51,7 @@ def write_cdec_grammar(path: PathLike, rules: PhrasePairs, *, runtime: Runtime =
 
 @dataclass(frozen=True)
 class Segment:
-    """A line of cdec's input: a sentence, where its grammar is, its number, and its reference if there is one."""
+    """A line of cdec's input: a sentence, the path of its grammar, its number, and its reference, if any."""
 
     text: str
     grammar: Path
@@ -62,7 +62,7 @@ class Segment:
 def read_segments(path: PathLike) -> list[Segment]:
     """Read lines `<seg grammar="grammars/0.gz" id="0"> la maison </seg> ||| the house`.
 
-    The id and the reference with its bars may be missing. Grammars are looked for beside the file, then in the working
+    The id and the reference with its bars may be missing. Grammars are searched beside the file, then in the working
     folder.
     """
     return [_segment(path, number, line) for number, line in enumerate(read_lines(path), 1)]
@@ -72,7 +72,7 @@ def _segment(path: PathLike, number: int, line: str) -> Segment:
     match = _SEGMENT.fullmatch(line.strip())
     expected = '<seg grammar="FILE" id="NUMBER"> text </seg>'
     if match is None or _ATTRIBUTE.sub("", match[1]).strip():
-        raise DataError(f"found {shown(line)}", path=path, line=number, expected=expected)
+        raise DataError(f"found {quote(line)}", path=path, line=number, expected=expected)
     attributes = {name: quoted or bare for name, quoted, bare in _ATTRIBUTE.findall(match[1])}
     if not attributes.get("grammar"):
         raise DataError("the segment names no grammar", path=path, line=number, expected=expected)
@@ -89,18 +89,18 @@ def _grammar_file(path: PathLike, number: int, stated: str) -> Path:
         try:
             if (folder / stated).is_file():
                 return folder / stated
-        except (OSError, ValueError):  # a name that no file can have
+        except (OSError, ValueError):  # an invalid file name
             break
     raise DataError(
-        f"names the grammar {shown(stated)}, which does not exist", path=path, line=number, expected="a file"
+        f"names the grammar {quote(stated)}, which does not exist", path=path, line=number, expected="a file"
     )
 
 
 def read_segment_grammars(path: PathLike, *, runtime: Runtime = Runtime()) -> tuple[list[Segment], PhrasePairs]:
-    """Read input in which each sentence has a grammar, and the rules of all these grammars as one.
+    """Read input in which each sentence has a grammar, and merge the rules of all these grammars.
 
-    A rule that is in several grammars is taken from the first. So a sentence can also use rules that were extracted
-    for others; that is the price of one model for a whole text.
+    A rule of several grammars is taken from the first. A sentence can therefore also use rules that were extracted for
+    others, which is the price of one model for the whole text.
     """
     segments = read_segments(path)
     grammars: list[PhrasePairs] = []
@@ -115,7 +115,7 @@ def read_segment_grammars(path: PathLike, *, runtime: Runtime = Runtime()) -> tu
 
 
 def read_cdec_weights(path: PathLike) -> dict[str, float]:
-    """Read weights as cdec has them, `NAME VALUE` on each line; `#` begins a comment."""
+    """Read weights of cdec, `NAME VALUE` per line; `#` begins a comment."""
     weights: dict[str, float] = {}
     for number, line in enumerate(read_lines(path), 1):
         words = line.split("#", 1)[0].split()
@@ -126,9 +126,9 @@ def read_cdec_weights(path: PathLike) -> dict[str, float]:
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
-            raise DataError(f"found {shown(line)}", path=path, line=number, expected="NAME and a finite number")
+            raise DataError(f"found {quote(line)}", path=path, line=number, expected="NAME and a finite number")
         if words[0] in weights:
-            raise DataError(f"found {shown(words[0])} again", path=path, line=number, expected="each name once")
+            raise DataError(f"found {quote(words[0])} again", path=path, line=number, expected="each name once")
         weights[words[0]] = value
     return weights
 

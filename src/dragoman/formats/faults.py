@@ -1,4 +1,4 @@
-"""What a parsing kernel found wrong, as a sentence with file and line."""
+"""Errors of parsing kernels, as messages with file and line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike
 
-#: For each kind of fault what was found, with `{}` for the text in question, and what was expected.
+#: For each kind of fault, what was found, with `{}` for the text in question, and what was expected.
 Faults = Mapping[int, tuple[str, str]]
 
 _SHOWN_CHARACTERS = 60
@@ -18,11 +18,11 @@ def check_fault(fault: tuple[int, int, int, int], data: bytes, faults: Faults, p
     kind, line, begin, end = fault
     if kind:
         found, expected = faults[kind]
-        raise DataError(found.format(shown(data[begin:end])), path=path, line=first_line + line, expected=expected)
+        raise DataError(found.format(quote(data[begin:end])), path=path, line=first_line + line, expected=expected)
 
 
-def shown(text: bytes | str) -> str:
-    """Quote a piece of a file for a message: shortened, and without what would upset a terminal."""
+def quote(text: bytes | str) -> str:
+    """Quote a piece of a file for a message: shortened, and without control characters."""
     text = text.decode(errors="replace") if isinstance(text, bytes) else text
     text = text.strip()
     text = text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"

@@ -1,9 +1,9 @@
-"""Lines of grammar files: sides of rules with numbered holes, scores, and several grammars as one.
+"""Lines of grammar files: rules with numbered nonterminals and scores, and the union of several grammars.
 
     [X] ||| la [X,1] ||| the [X,1] ||| fwd=-0.5 bwd=-1.25 ||| 0-0
 
-On the target side `[X,1]` can be `[1]`. Features are logarithms or whatever else adds up, with names or without; a
-named one that a line does not mention is 0. Links are those of words; in their positions a nonterminal counts as one.
+On the target side, `[X,1]` can be `[1]`. Features are logarithms or other additive values, with names or without; a
+named feature that a line does not mention is 0. Links are between words; in positions, a nonterminal counts as one.
 """
 
 from __future__ import annotations
@@ -25,21 +25,23 @@ from dragoman.formats.faults import FAULTS, check_fault
 from dragoman.formats.pair_lines import Ends, Phrases, first_of_each_pair, points_of, write_pair_lines
 
 
-def spelled(path: PathLike, rules: PhrasePairs, spelling: Sequence[str], end: str | None = None) -> PhrasePairs:
-    """Return rules in whose sides nonterminals are words, for writing."""
-    source_vocab, sources = with_nonterminals(path, rules.source_vocab, rules.sources, spelling, end)
-    target_vocab, targets = with_nonterminals(path, rules.target_vocab, rules.targets, spelling, end)
+def spell_nonterminals(
+    path: PathLike, rules: PhrasePairs, spelling: Sequence[str], end: str | None = None
+) -> PhrasePairs:
+    """Return rules whose nonterminals are words, for writing."""
+    source_vocab, sources = add_nonterminals(path, rules.source_vocab, rules.sources, spelling, end)
+    target_vocab, targets = add_nonterminals(path, rules.target_vocab, rules.targets, spelling, end)
     return replace(rules, source_vocab=source_vocab, target_vocab=target_vocab, sources=sources, targets=targets)
 
 
-def with_nonterminals(
+def add_nonterminals(
     path: PathLike, vocab: Vocab, sides: Ragged[np.int32], spelling: Sequence[str], end: str | None = None
 ) -> tuple[Vocab, Ragged[np.int32]]:
-    """Return a vocabulary in which the nonterminals -1, -2 are words, and sides in it, each followed by `end`.
+    """Return a vocabulary with words for the nonterminals -1, -2, and sides in it, each followed by `end`.
 
-    Words of the file to write that would be read as nonterminals are refused.
+    Words that would be read back as nonterminals are refused.
 
-    >>> vocab, sides = with_nonterminals("rules", Vocab.of(["la"]), Ragged.of([[-1, 3]], np.int32), ["[X,1]"])
+    >>> vocab, sides = add_nonterminals("rules", Vocab.of(["la"]), Ragged.of([[-1, 3]], np.int32), ["[X,1]"])
     >>> vocab.text(sides[0])
     '[X,1] la'
     """
@@ -65,9 +67,9 @@ def _refuse_brackets(path: PathLike, vocab: Vocab, sides: Ragged[np.int32]) -> N
 
 
 def union_of_rules(parts: Sequence[PhrasePairs]) -> PhrasePairs:
-    """Put rules of several lists together, each once, from the first list that has it.
+    """Return the union of several lists of rules; each rule is taken from the first list that has it.
 
-    The words of a list must have the same numbers in all later ones. A score that a list does not have is 1 there.
+    The words of a list must have the same ids in all later ones. A score that a list does not have is 1 there.
     """
     if len(parts) == 1:
         return parts[0]
@@ -78,7 +80,7 @@ def union_of_rules(parts: Sequence[PhrasePairs]) -> PhrasePairs:
     ):
         every = Ragged.concatenate(phrases)
         starts = np.cumsum([0, *map(len, phrases)])[:-1]
-        # Numbers count up in order of first occurrence among the rules, not among the lists of phrases.
+        # Numbers increase in order of first occurrence among the rules, not among the lists of phrases.
         used = every.take(np.concatenate([own + start for own, start in zip(ids, starts, strict=True)]))
         numbers, words, offsets = kernels.intern_sequences(used.values, used.offsets)
         sides.append((Ragged(words, offsets), numbers))
@@ -106,12 +108,12 @@ def union_of_rules(parts: Sequence[PhrasePairs]) -> PhrasePairs:
     return rules if rows is None else rules.take(rows)
 
 
-# More are no features of rules, but words of a sparse model; there is a column for each.
+# Each feature is a dense column: more than this must be a sparse model.
 _MOST_FEATURES = 256
 
 _NONTERMINALS = ("[X,1]", "[X,2]")
 
-# What separates features, or a name from its value.
+# Separators of features, and of a name and its value.
 _NOT_IN_NAMES = frozenset(" \t\r\n\f\v=;|")
 
 
@@ -127,8 +129,8 @@ def read_numbered_grammar(
 ) -> PhrasePairs:
     """Read a grammar, compressed or not; its words are added to the vocabularies (new ones by default).
 
-    `unnamed` names the features that have no name in the file, counted from 0; if these are `costs`, they are negated.
-    Scores are exponentials of features, in double precision, for these may be beyond what a float can hold.
+    `unnamed` gives names to the features without a name, counted from 0; if these are `costs`, they are negated. Scores
+    are the exponentials of features, in double precision, because they may exceed the range of single precision.
     """
     source_vocab, target_vocab, names = source_vocab or Vocab.of(), target_vocab or Vocab.of(), Vocab.of()
     sources, targets, ends = Phrases(), Phrases(), Ends(path)
@@ -187,7 +189,7 @@ def read_numbered_grammar(
 def _dense(
     path: PathLike, ids: NDArray[np.int32], values: NDArray[np.float32], lengths: NDArray[np.int64]
 ) -> tuple[list[int], NDArray[np.float64]]:
-    """Give each feature a column: first those without a name, then the others in order of first occurrence."""
+    """Make a column for each feature: first those without a name, then the others in order of first occurrence."""
     distinct = np.unique(ids)
     if len(distinct) > _MOST_FEATURES:
         raise DataError(f"has {len(distinct)} different features", path=path, expected=f"at most {_MOST_FEATURES}")
@@ -215,12 +217,12 @@ def _score_names(path: PathLike, found: Sequence[str], wanted: Sequence[str] | N
 def write_numbered_grammar(
     path: PathLike, rules: PhrasePairs, *, named: bool, costs: bool = False, runtime: Runtime = Runtime()
 ) -> None:
-    """Write a grammar, compressed if its name says so, sorted by bytes; if features are `costs`, they are negated."""
+    """Write a grammar, compressed by the ending of its name, sorted by bytes; `costs` are negated features."""
     with np.errstate(divide="ignore"):
         logs = np.maximum(np.log(rules.scores.astype(np.float64)), -100.0)
     if not np.isfinite(logs).all():
         raise DataError("the scores to write hold a number that is not finite or negative", path=path)
-    # What `exp` and `log` add to a number is far behind the twelfth digit.
+    # The rounding of `exp` and `log` is far beyond the twelfth digit.
     values = np.round(-logs if costs else logs, 12).astype(np.float32) + np.float32(0)
     if named and any(not name or not _NOT_IN_NAMES.isdisjoint(name) for name in rules.score_names):
         raise DataError(
@@ -234,4 +236,4 @@ def write_numbered_grammar(
     def lines(rows: NDArray[np.int64], texts: kernels.PairTexts) -> NDArray[np.uint8]:
         return kernels.format_grammar(rows, texts, values, labels, points)
 
-    write_pair_lines(path, spelled(path, rules, _NONTERMINALS), lines, runtime=runtime)
+    write_pair_lines(path, spell_nonterminals(path, rules, _NONTERMINALS), lines, runtime=runtime)

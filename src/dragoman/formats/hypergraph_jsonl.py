@@ -1,4 +1,4 @@
-"""Our own format for hypergraphs: one JSON object a line.
+"""Dragoman's format of hypergraphs: one JSON object per line.
 
     {"id": 0, "root": 2, "nodes": 3,
      "templates": [["the"], [0, "black cat"], [0, "sees", 1]],
@@ -6,9 +6,9 @@
      "features": {"names": ["lm", "tm.fwd"], "rows": [[0, -1.5, 1, -0.25], ...]}}
 
 A template is a list of strings, each of one or more words separated by spaces, and of the numbers 0 and 1, which stand
-for what the first and second tail write. An edge is [head, first tail, second tail, template, source begin, source end,
-score], with -1 for tails that are not there; edges are in the order of their heads. Row i of the features belongs to
-edge i: feature numbers and values in turn. "features" may be missing. Numbers are read back exactly as written.
+for the words of the first and second tail. An edge is [head, first tail, second tail, template, source begin, source
+end, score], with -1 for missing tails; edges are sorted by head. Row i of the features belongs to edge i: feature
+numbers and values alternate. "features" may be missing. Numbers are read back exactly as written.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dragoman.core.vocab import Vocab
 
 
 def write_hypergraphs(path: PathLike, graphs: Iterable[Hypergraph]) -> None:
-    """Write hypergraphs, numbered from 0; compressed by the name of the file."""
+    """Write hypergraphs, numbered from 0; compressed by the ending of the file name."""
     with open_output(path) as stream:
         for number, graph in enumerate(graphs):
             stream.write(f"{format_hypergraph(graph, number)}\n".encode())
@@ -39,8 +39,8 @@ def write_hypergraphs(path: PathLike, graphs: Iterable[Hypergraph]) -> None:
 def read_hypergraphs(path: PathLike, vocab: Vocab | None = None) -> Iterator[Hypergraph]:
     """Yield the hypergraphs of a file, each checked.
 
-    Words are added to `vocab` (a new one by default) as they come: each hypergraph's vocabulary begins with that of the
-    one before, so that a word has the same number in all of them.
+    Words are added to `vocab` (a new one by default) as they come: the vocabulary of each hypergraph extends that of
+    the one before, so that a word has the same id in all of them.
     """
     vocab = vocab or Vocab.of()
     for number, line in enumerate(read_lines(path), 1):
@@ -85,7 +85,7 @@ def _feature_rows(features: FeatureRows) -> list[list[int | float]]:
 
 
 def parse_hypergraph(line: str, vocab: Vocab) -> Hypergraph:
-    """Read one line; what it says about nodes and edges is not checked yet."""
+    """Parse one line; nodes and edges are not checked yet."""
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):
@@ -123,7 +123,7 @@ def _templates(rows: Any, vocab: Vocab) -> tuple[Vocab, Ragged[np.int32]]:
         is_text = isinstance(part, str) and "\n" not in part
         if not is_text and not (type(part) is int and part in (0, 1)):
             raise DataError(f"a template has {json.dumps(part)}", expected="words, 0 and 1")
-    # Each part is a line of text; a tail has no words, and gets its mark in their place.
+    # Each part is a line of text; a tail is an empty line, which gets its mark.
     text = "".join(f"{part}\n" if isinstance(part, str) else "\n" for part in parts)
     try:
         vocab, ids, lines = vocab.extend(text.encode())

@@ -1,6 +1,6 @@
-"""Joshua's grammars: `[X] ||| la [X,1] ||| the [X,1] ||| 0.5 1.25 0 ||| 0-0`, one rule a line.
+"""Joshua's grammars: `[X] ||| la [X,1] ||| the [X,1] ||| 0.5 1.25 0 ||| 0-0`, one rule per line.
 
-Numbers without a name are costs, negative logarithms by their place; numbers with a name are taken as they are.
+Numbers without a name are costs (negative logarithms), identified by position; numbers with a name are used unchanged.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def read_joshua_grammar(
 ) -> PhrasePairs:
     """Read a grammar of Joshua (or Thrax), compressed or not.
 
-    Scores are exponentials of features. Those without a name are called s0, s1 and so on, unless `score_names` says
-    what all are called; say which is p(e|f), `fwd`, if rules are to be limited by it.
+    Scores are the exponentials of features. Those without a name are called s0, s1 and so on, unless `score_names` is
+    given; name p(e|f) `fwd` if rules are to be limited by it.
     """
     return read_numbered_grammar(
         path,

@@ -1,4 +1,4 @@
-"""What all tables of phrase pairs and of rules have in common as files: distinct phrases, and lines in order."""
+"""Common parts of the files of phrase pairs and rules: distinct phrases, and sorted lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROWS_A_BLOCK = 1 << 16
 
 
 class Phrases:
-    """The phrases of one side, chunk by chunk; only distinct ones of each chunk are kept."""
+    """Phrases of one side, chunk by chunk; only the distinct ones of each chunk are kept."""
 
     def __init__(self) -> None:
         self._ids: list[NDArray[np.int32]] = []
@@ -33,21 +33,21 @@ class Phrases:
         self._distinct.append(Ragged(distinct_words, distinct_offsets))
 
     def finish(self) -> tuple[Ragged[np.int32], NDArray[np.int32]]:
-        """Give the distinct phrases, in order of first occurrence, and the number of each phrase among them."""
+        """Return the distinct phrases, in order of first occurrence, and the index of each phrase among them."""
         parts = Ragged.concatenate(self._distinct)
         numbers, words, offsets = kernels.intern_sequences(parts.values, parts.offsets)
         return Ragged(words, offsets), numbers[np.concatenate([np.empty(0, np.int32), *self._ids])]
 
 
 class Ends:
-    """The first and the last line of a file, by which it can be seen to be cut off."""
+    """The first and the last line of a file, which show whether it is truncated."""
 
     def __init__(self, path: PathLike) -> None:
         self._path = path
         self._fields = 0
 
     def add(self, chunk: Chunk) -> None:
-        """Look at the next chunk; refuse a last line without an end that has fewer fields than the first line."""
+        """Check the next chunk; refuse a last line without newline that has fewer fields than the first line."""
         self._fields = self._fields or chunk.data[: chunk.data.find(b"\n")].count(b"|||") + 1
         last = chunk.data[:-1].rpartition(b"\n")[2].count(b"|||") + 1
         if not chunk.complete and last < self._fields:
@@ -62,9 +62,9 @@ class Ends:
 def first_of_each_pair(
     source_ids: NDArray[np.int32], target_ids: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64] | None, int]:
-    """Rows that bring the pairs of each source together and drop repeated pairs, and how many of those there were.
+    """Return rows that group pairs by source and drop repeated pairs, and the number of pairs dropped.
 
-    Source ids must count up in order of first occurrence. The rows are None if all is in order as it is.
+    Source ids must increase in order of first occurrence. The rows are None if nothing changes.
     """
     keys = source_ids.astype(np.int64) << 32 | target_ids
     first = np.sort(np.unique(keys, return_index=True)[1])
@@ -82,11 +82,11 @@ def write_pair_lines(
     *,
     runtime: Runtime = Runtime(),
 ) -> None:
-    """Write pairs in the order of `LC_ALL=C sort`, which programs that build indices over tables rely on.
+    """Write pairs in the order of `LC_ALL=C sort`, which programs that index tables rely on.
 
-    `lines` gives the text of some rows, in which the phrases must come first and be followed by ` |||`.
+    `lines` returns the text of some rows, which must begin with the phrases, followed by ` |||`.
     """
-    with runtime.stage(f"writing {path}") as done:
+    with runtime.stage(f"writing {path}") as progress_callback:
         sources = _phrase_texts(path, pairs.sources, pairs.source_vocab)
         targets = _phrase_texts(path, pairs.targets, pairs.target_vocab)
         source_ids, target_ids = np.ascontiguousarray(pairs.source_ids), np.ascontiguousarray(pairs.target_ids)
@@ -96,13 +96,13 @@ def write_pair_lines(
         with open_output(path) as stream:
             for start in range(0, len(rows), _ROWS_A_BLOCK):
                 stream.write(lines(rows[start : start + _ROWS_A_BLOCK], texts).tobytes())
-                done(min(1.0, (start + _ROWS_A_BLOCK) / len(rows)))
+                progress_callback(min(1.0, (start + _ROWS_A_BLOCK) / len(rows)))
 
 
 def _sorted_rows(
     ranks: Sequence[NDArray[np.integer]], lines: Callable[[NDArray[np.int64]], bytes]
 ) -> NDArray[np.int64]:
-    """Sort rows by ranks, the last first, and where these are the same (rules that differ in links) by their lines."""
+    """Sort rows by ranks (the last is the first key), and rules that differ only in links by their lines."""
     rows = np.lexsort(ranks)
     same = np.all([np.diff(rank[rows]) == 0 for rank in ranks], axis=0)
     tied = rows[np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))] if same.any() else rows[:0]
@@ -115,7 +115,7 @@ def _sorted_rows(
 
 
 def points_of(links: Ragged[np.uint16] | None) -> kernels.Points | None:
-    """Return the links of pairs as kernels take them."""
+    """Return the links of pairs in the form that kernels take."""
     return None if links is None else kernels.Points(values=links.values, offsets=links.offsets)
 
 
@@ -124,6 +124,6 @@ def _phrase_texts(path: PathLike, phrases: Ragged[np.int32], vocab: Vocab) -> ke
     if b"|||" in text.tobytes():
         raise DataError("a phrase to write holds '|||', which separates the fields of a table", path=path)
     ends = np.flatnonzero(text == ord("\n"))
-    # Row i of the text without its newline: the newlines are squeezed out, so that offsets are enough.
+    # Newlines are removed, so that offsets are enough.
     offsets = np.concatenate([np.zeros(1, np.int64), ends - np.arange(len(ends))])
     return kernels.Texts(values=text[text != ord("\n")], offsets=offsets)

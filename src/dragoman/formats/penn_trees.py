@@ -1,7 +1,7 @@
-"""Trees as treebanks bracket them, one a line: `(S (NP (DT a) (NN man)) (VP (VBZ sleeps)))`.
+"""Bracketed trees of treebanks, one per line: `(S (NP (DT a) (NN man)) (VP (VBZ sleeps)))`.
 
-`()` and an empty line are a sentence without a parse. Function tags (`NP-SBJ`) and traces (`-NONE-`) are left out, and
-so are parts of speech; where a line has several trees, they cover its words one after the other.
+`()` and an empty line mean a sentence without a parse. Function tags (`NP-SBJ`), traces (`-NONE-`) and parts of speech
+are left out; if a line has several trees, they cover its words one after the other.
 """
 
 from __future__ import annotations
@@ -13,34 +13,33 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dragoman.core.display import shortened
+from dragoman.core.display import shorten
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, read_lines
 from dragoman.text.parsed import ParsedLine, SourceTree, first_difference, same_boundaries
 from dragoman.text.words import words_of
 
-#: A part of speech with its word, a bracket that opens with its label, one that closes, or a word by itself.
+#: A part of speech with its word, an opening bracket with its label, a closing bracket, or a word.
 _TOKEN = re.compile(
     r"\([ \t-\r]*([^() \t-\r]+)[ \t-\r]+([^() \t-\r]+)[ \t-\r]*\)|(\()[ \t-\r]*([^() \t-\r]*)|(\))|([^() \t-\r]+)"
 )
 _TRACE = "-NONE-"
 
-#: Words on either side of the first that differs, in a message.
+#: Number of words on either side of the first difference, in a message.
 _BESIDE = 3
 
 
 @dataclass(frozen=True, eq=False)
 class BracketedTree:
-    """The words of a tree as they stand in it, and its constituents over them."""
+    """The words of a tree, and its constituents over them."""
 
     leaves: tuple[str, ...]
     tree: SourceTree
 
     def over(self, words: list[str]) -> SourceTree | None:
-        """The same constituents over the words of a sentence, which may be tokenised in another way.
+        """Map the constituents to the words of a sentence, which may be tokenised differently.
 
-        One that begins or ends inside a word of the sentence is left out: no span of the sentence is the same. None if
-        the sentence is another.
+        A constituent that begins or ends inside a word of the sentence is left out. None if the text is different.
         """
         if not self.leaves:
             return SourceTree.nothing(len(words))
@@ -55,7 +54,7 @@ class BracketedTree:
 
 
 def parse_tree(line: str) -> BracketedTree:
-    """Read the brackets of one line.
+    """Parse the brackets of one line.
 
     >>> found = parse_tree("(S (NP-SBJ (DT a) (NN man)) (VP (VBZ sleeps)))")
     >>> found.leaves, found.tree.labels, found.tree.spans.tolist()
@@ -64,7 +63,7 @@ def parse_tree(line: str) -> BracketedTree:
     leaves: list[str] = []
     labels: list[str] = []
     spans: list[tuple[int, int]] = []
-    opened: list[tuple[str, int]] = []  # labels, and where they begin; no calls in calls, because trees may be deep
+    opened: list[tuple[str, int]] = []  # labels and their begins; no recursion, because trees may be deep
     for tag, leaf, opening, name, closing, word in _TOKEN.findall(line):
         if tag:
             if tag != _TRACE:
@@ -87,19 +86,19 @@ def parse_tree(line: str) -> BracketedTree:
 
 @functools.cache
 def _category(label: str) -> str:
-    """A label without function tags and indices: `NP` of `NP-SBJ-1`, `NP=2` or `NP|NX`."""
+    """Return a label without function tags and indices: `NP` of `NP-SBJ-1`, `NP=2` or `NP|NX`."""
     return label[0] + re.split("[-=|]", label[1:])[0]
 
 
 def _fault(line: str) -> DataError:
-    """What is wrong with the brackets of a line, and at which of its characters."""
+    """Return what is wrong with the brackets of a line, and the position of the character."""
     opened: list[int] = []
     for found in re.finditer(r"[()]|[^() \t-\r]+", line):
         token, column = found.group(), found.start() + 1
         if token == "(":
             opened.append(column)
         elif not opened:
-            what = "')' closes what was not opened" if token == ")" else f"'{shortened(token)}' is in no bracket"
+            what = "')' closes what was not opened" if token == ")" else f"'{shorten(token)}' is in no bracket"
             return DataError(f"at column {column} {what}", expected="balanced brackets")
         elif token == ")":
             opened.pop()
@@ -107,7 +106,7 @@ def _fault(line: str) -> DataError:
 
 
 def bracketed_trees(lines: Iterable[str], path: PathLike | None = None) -> Iterator[BracketedTree]:
-    """Read trees, one a line; `path` is where they are from."""
+    """Read trees, one per line; `path` is for messages."""
     for number, line in enumerate(lines, 1):
         try:
             yield parse_tree(line)
@@ -116,7 +115,7 @@ def bracketed_trees(lines: Iterable[str], path: PathLike | None = None) -> Itera
 
 
 class TreeFile:
-    """Trees that are read in step with a text: each line of it takes the next."""
+    """Trees that are read in step with a text, one for each line."""
 
     def __init__(self, lines: Iterable[str], path: PathLike | None = None):
         self._trees = bracketed_trees(lines, path)
@@ -125,11 +124,11 @@ class TreeFile:
 
     @classmethod
     def read(cls, path: PathLike) -> TreeFile:
-        """Read a file, which may be compressed."""
+        """Read a file, compressed or not."""
         return cls(read_lines(path), path)
 
-    def attached(self, line: str, words: str | None = None) -> ParsedLine:
-        """Give a prepared line its tree; `words` are those of a line that has more in it than words."""
+    def attach(self, line: str, words: str | None = None) -> ParsedLine:
+        """Attach the next tree to a prepared line; `words` are given if the line holds more than words."""
         found = next(self._trees, None)
         if found is None:
             raise self._error(f"there are {self._taken:,} trees, and more sentences", "a tree a line, or ()")
@@ -155,17 +154,17 @@ class TreeFile:
 
 
 def with_trees(lines: Iterable[str], trees: TreeFile) -> Iterator[ParsedLine]:
-    """Give prepared lines their trees; there must be one for each, and no more.
+    """Attach trees to prepared lines; there must be exactly one for each.
 
     >>> [line.tree.labels for line in with_trees(["a man"], TreeFile(["(NP (DT a) (NN man))"]))]
     [('NP',)]
     """
     for line in lines:
-        yield trees.attached(line)
+        yield trees.attach(line)
     trees.finish()
 
 
 def _around(words: Sequence[str], place: int) -> str:
-    """Some words for a message: those around the first that is another."""
+    """Return the words around the first difference, for a message."""
     begin, end = max(0, place - _BESIDE), place + _BESIDE + 1
-    return shortened(f"{'... ' * (begin > 0)}{' '.join(words[begin:end])}{' ...' * (end < len(words))}")
+    return shorten(f"{'... ' * (begin > 0)}{' '.join(words[begin:end])}{' ...' * (end < len(words))}")

@@ -1,4 +1,4 @@
-"""Word alignments in the Pharaoh format: `0-0 1-1 2-4`, source and target positions from 0, a sentence pair a line."""
+"""Word alignments in the Pharaoh format: `0-0 1-1 2-4`, positions from 0, one sentence pair per line."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _FAULTS = {
 def read_links(path: PathLike, bitext: Bitext | None = None) -> Links:
     """Read word alignments; with `bitext`, check that they belong to it.
 
-    Possible links (`0p1`) count as links and probabilities (`0-1:0.9`) are left out. The links of each sentence pair
-    come out sorted, each once.
+    Possible links (`0p1`) count as links, and probabilities (`0-1:0.9`) are ignored. The links of each sentence pair
+    are returned sorted, without repetitions.
     """
     parts: list[Links] = [Ragged(np.empty(0, np.uint32), np.zeros(1, np.int64))]
     empty = np.empty(0, np.int64)
@@ -45,7 +45,7 @@ def read_links(path: PathLike, bitext: Bitext | None = None) -> Links:
 
 
 def write_links(path: PathLike, links: Links) -> None:
-    """Write word alignments, one sentence pair a line."""
+    """Write word alignments, one sentence pair per line."""
     with open_output(path) as stream:
         for start in range(0, len(links), _ROWS_A_BLOCK):
             stream.write(kernels.format_links(links.values, links.offsets[start : start + _ROWS_A_BLOCK + 1]).tobytes())

@@ -1,10 +1,10 @@
-"""Samples as text: one JSON object a sentence.
+"""Samples as text: one JSON object per sentence.
 
     {"id": 0, "samples": 2000, "derivations": [
         {"text": "the house", "count": [700, 520], "probability": 0.61, "score": -4.2,
          "segmentation": [[0, 1, 0, 1], [1, 2, 1, 2]], "features": {"lm": -7.5}}]}
 
-Derivations are in order of their counts, the most frequent first. `count` has a number for each chain; rows of the
+Derivations are sorted by count, the most frequent first. `count` has a number for each chain; rows of the
 segmentation are source begin and end, target begin and end, in target order.
 """
 

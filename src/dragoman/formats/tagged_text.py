@@ -1,4 +1,4 @@
-"""Text with a tag for each word: factored, `the|DT house|NN`, or as a file of tags beside the text."""
+"""Tagged text: factored, `the|DT house|NN`, or with a file of tags beside the text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import SPECIAL, Vocab
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,22 +30,22 @@ class TaggedText:
 
 
 def read_factored(path: PathLike) -> TaggedText:
-    """Read a text whose words look like `house|NN`; what follows the last bar is the tag."""
+    """Read a factored text with words like `house|NN`; the tag follows the last bar."""
     tokens = Corpus.read(path)
     pieces = [token.rpartition("|") for token in tokens.vocab]
     unfit = np.array([not word or not tag for word, _, tag in pieces])
-    unfit[: len(SPECIAL)] = True  # of which only those count that the text has
+    unfit[: len(SPECIAL)] = True  # of which only those in the text count
     wrong = np.flatnonzero(unfit[tokens.sentences.values])
     if len(wrong):
         line = int(np.searchsorted(tokens.sentences.offsets, wrong[0], side="right"))
         token = tokens.vocab[int(tokens.sentences.values[wrong[0]])]
-        raise DataError(f"found {shown(token)}", path=path, line=line, expected="a word, a bar and a tag: house|NN")
+        raise DataError(f"found {quote(token)}", path=path, line=line, expected="a word, a bar and a tag: house|NN")
     words = _recoded(tokens, *_interned([word for word, _, _ in pieces]))
     return TaggedText(words, _recoded(tokens, *_interned([tag for _, _, tag in pieces])))
 
 
 def read_tags(text: PathLike, tags: PathLike) -> TaggedText:
-    """Read a text and the file of its tags, which must have as many lines and on each as many tokens."""
+    """Read a text and the file of its tags, which must have the same numbers of lines, and of tokens on each line."""
     words, labels = Corpus.read(text), Corpus.read(tags)
     if len(words) != len(labels):
         raise DataError(f"has {len(labels)} lines", path=tags, expected=f"{len(words)}, as {text} has")
@@ -58,7 +58,7 @@ def read_tags(text: PathLike, tags: PathLike) -> TaggedText:
 
 
 def _interned(words: Sequence[str]) -> tuple[Vocab, NDArray[np.int32]]:
-    """The vocabulary of some words, which begin with the special ones, and the id of each."""
+    """Return the vocabulary of words, which begin with the special ones, and the id of each."""
     text = "".join(f"{word}\n" for word in words[len(SPECIAL) :])
     vocab, ids, _ = Vocab.of().extend(text.encode())
     return vocab, np.concatenate([np.arange(len(SPECIAL), dtype=np.int32), ids])

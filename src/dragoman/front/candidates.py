@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.display import shortened
+from dragoman.core.display import shorten
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.nbest import NBest
@@ -20,8 +20,8 @@ from dragoman.decision.gains import Utility, utility_gains
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.rule import Decisions
 from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
-from dragoman.formats.nbest.json_rows import Failed
-from dragoman.formats.nbest.order import IdsInTurn, Wanted, read_ids, read_texts
+from dragoman.formats.nbest.json_rows import FailurePolicy
+from dragoman.formats.nbest.order import IdOrderCheck, RequestedOrder, read_ids, read_texts
 from dragoman.front.texts import File, Text, file_of, lines_of, open_runtime, runtime_of
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Tuner
@@ -56,7 +56,7 @@ def mbr(
     weights_from: str | None = None,
     format: str | None = None,  # noqa: A002 (the name that the command has)
     order: Order | None = None,
-    failed: Failed | None = None,
+    failed: FailurePolicy | None = None,
     threads: int | None = None,
     cluster: str | None = None,
 ) -> list[str]:
@@ -101,7 +101,7 @@ def rerank(
     features: Mapping[str, Sequence[float] | NDArray[np.float64]] | None = None,
     format: str | None = None,  # noqa: A002
     order: Order | None = None,
-    failed: Failed | None = None,
+    failed: FailurePolicy | None = None,
     missing: Missing = "refuse",
 ) -> list[str]:
     """Return the best hypothesis of each list under the given weights: a mapping, or a file from `rerank tune`.
@@ -145,7 +145,7 @@ def tune_reranker(
     features: Mapping[str, Sequence[float] | NDArray[np.float64]] | None = None,
     format: str | None = None,  # noqa: A002
     order: Order | None = None,
-    failed: Failed | None = None,
+    failed: FailurePolicy | None = None,
     missing: Missing = "refuse",
     seed: int = 1,
     threads: int | None = None,
@@ -211,11 +211,11 @@ def _arranged(lists: NBest, order: Order | None) -> NBest:
         return lists
     from_file = isinstance(order, str | PathLike)
     ids = read_ids(order) if isinstance(order, str | PathLike) else [*map(str, order)]
-    return Wanted(order if from_file else "the order", ids=ids).arranged(lists, "the lists")  # type: ignore[arg-type]
+    return RequestedOrder(order if from_file else "the order", ids=ids).arrange(lists, "the lists")  # type: ignore[arg-type]
 
 
 def _lists(
-    candidates: Candidates, form: str | None, order: Order | None, failed: Failed | None, *, quiet: bool = False
+    candidates: Candidates, form: str | None, order: Order | None, failed: FailurePolicy | None, *, quiet: bool = False
 ) -> NBest:
     """Return candidates as n-best lists; warn if the ids of a file are not in order and no order is given."""
     if isinstance(candidates, NBest):
@@ -225,13 +225,13 @@ def _lists(
         kind = sniff(file) if form is None else NBEST_FORMATS.get(form)
         lists = kind.from_dict({} if failed is None else {"failed": failed}).read(file)
         if order is None and not quiet:
-            seen = IdsInTurn()
+            seen = IdOrderCheck()
             seen.add(lists)
             seen.warn(file)
         return _arranged(lists, order)
     alone = next((row for row in candidates if isinstance(row, str)), None)
     if alone is not None:
-        raise UsageError(f"found '{shortened(alone)}' for a sentence; expected a list of its candidates, or a Path")
+        raise UsageError(f"found '{shorten(alone)}' for a sentence; expected a list of its candidates, or a Path")
     rows = [[(one, np.nan) if isinstance(one, str) else one for one in row] for row in candidates]
     if not all(rows):
         raise DataError(f"sentence {rows.index([]) + 1} has no candidates", expected="some for each")

@@ -9,7 +9,7 @@ from typing import Any, get_args, overload
 
 from dragoman.core.deprecations import accept_old_names
 from dragoman.core.errors import UsageError
-from dragoman.core.options import routed
+from dragoman.core.options import split_options
 from dragoman.core.progress import Progress, available_cores
 from dragoman.core.runtime import Runtime
 from dragoman.decision.settings import Decision
@@ -133,7 +133,7 @@ def normaliser(
         return Normaliser(Engine.load(folder), threads=threads)
     assert examples is not None
     runtime = runtime_of(threads, progress)
-    spelt, characters, learning = routed(options, Spelling, CharacterModel, Learning)
+    spelt, characters, learning = split_options(options, Spelling, CharacterModel, Learning)
     spelling = Spelling.from_dict(spelt)
     engine = train_normaliser(
         _examples(examples, spelling, runtime),

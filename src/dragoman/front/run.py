@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dragoman.core.display import counted, frame, html_table
+from dragoman.core.display import frame, html_table, pluralise
 from dragoman.core.errors import DataError
 from dragoman.evaluation.statistics.intervals import full_signature
 from dragoman.metrics.combined import parse_metric
@@ -61,7 +61,7 @@ class TuningRun(Run):
         events = self.events()
         if not events:
             return f"TuningRun({self.folder}: nothing yet)"
-        done = f"{self.options.get('method', '')}, {counted(len(events), 'iteration')}".removeprefix(", ")
+        done = f"{self.options.get('method', '')}, {pluralise(len(events), 'iteration')}".removeprefix(", ")
         how = events[-1]["stop"] or "not ended"
         return f"TuningRun({self.folder}: {done}, {how}, best {self.metric} {self.best_score:.2f}; {self.signature})"
 

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any, overload
 
 from dragoman.core.checkpoint import Checkpoint
-from dragoman.core.display import counted, html_table
+from dragoman.core.display import html_table, pluralise
 from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
-from dragoman.core.options import routed
-from dragoman.core.progress import Progress, available_cores, watcher_of
+from dragoman.core.options import split_options
+from dragoman.core.progress import Progress, available_cores, choose_progress
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.weights import Weights
-from dragoman.core.work.workers import Needed
+from dragoman.core.work.workers import RequiredFile
 from dragoman.core.workspace import Workspace, free_memory, memory_size
 from dragoman.decision.settings import Decision
 from dragoman.formats.penn_trees import TreeFile
@@ -88,7 +88,7 @@ class System:
         kind = "hierarchical" if self.model.kind == "chart" else "phrase-based"
         pair = "-".join(filter(None, (settings.source_language, settings.target_language)))
         parts = repr(self.model).removeprefix("Model(").removesuffix(")")
-        weights = counted(len(self.model.weight_names), "weight")
+        weights = pluralise(len(self.model.weight_names), "weight")
         return f"System({self.folder or 'not saved'}: {' '.join(filter(None, (kind, pair)))}; {parts}; {weights})"
 
     def _repr_html_(self) -> str:
@@ -119,7 +119,7 @@ class System:
 
     def with_limits(self, **options: Any) -> System:
         """Return the same system with other limits, such as `pop_limit=1000` or `reordering_limit=12`."""
-        limits, space = routed(options, SearchLimits, SpaceLimits)
+        limits, space = split_options(options, SearchLimits, SpaceLimits)
         return self._changed(limits=replace(self.limits, **limits), space=replace(self.space, **space))
 
     def _shared(self, weights: Weights, threads: int) -> System:
@@ -181,7 +181,7 @@ class System:
             return open_runtime(None, self.threads)
         if self.folder is None:
             raise UsageError("a cluster loads the model from its folder; call save first")
-        return open_runtime(cluster, self.threads, needs=[Needed.of(self.folder, model_digest)])
+        return open_runtime(cluster, self.threads, needs=[RequiredFile.of(self.folder, model_digest)])
 
     @overload
     def explain(self, line: str, *, tree: str | None = None, prepared: bool = False) -> Translation: ...  # type: ignore[overload-overlap]
@@ -316,7 +316,7 @@ class System:
         """
         if self.folder is None:
             raise UsageError("only a saved model can be tuned; call save first")
-        loop, decoding, validation = routed(settings, Loop, Decoding, Validation)
+        loop, decoding, validation = split_options(settings, Loop, Decoding, Validation)
         start = self.weights if dict(self.weights) != dict(self.model.weights) else None
         job = Job(
             model=self.folder,
@@ -336,7 +336,7 @@ class System:
             seed=seed,
         )
         with self._runtime(cluster) as runtime:
-            watched = replace(runtime, progress=watcher_of(progress))
+            watched = replace(runtime, progress=choose_progress(progress))
             job.run(Path(out), restart=restart, resume_from=resume_from, runtime=watched)
         return TuningRun(out)
 
@@ -392,7 +392,7 @@ def train(
     """
     if (with_phrases or on_demand or rules) and not hierarchical:
         raise UsageError("rules, with_phrases and on_demand are for hierarchical models; expected hierarchical=True")
-    text, cleaning, table = routed(options, Preparation, Cleaning, PhraseModel)
+    text, cleaning, table = split_options(options, Preparation, Cleaning, PhraseModel)
     recipe = TrainRecipe(
         Cleaning.from_dict(cleaning),
         ALIGNERS.get(aligner).from_dict(aligner_options or {}),

@@ -16,12 +16,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from dragoman.core.display import shortened
+from dragoman.core.display import shorten
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output, read_lines
-from dragoman.core.progress import Progress, available_cores, watcher_of
+from dragoman.core.progress import Progress, available_cores, choose_progress
 from dragoman.core.runtime import Runtime
-from dragoman.core.work.workers import Needed, Workers
+from dragoman.core.work.workers import RequiredFile, Workers
 
 #: A file by its name or path, or lines.
 Text = str | PathLike[str] | Iterable[str]
@@ -36,7 +36,7 @@ Sentences = str | PathLike[str] | Iterable[str]
 def given_file(text: object) -> Path | None:
     """Return the file of a text given as a path or as the name of an existing file; refuse other strings."""
     if isinstance(text, str) and ("\n" in text or not _exists(text)):
-        raise UsageError(f"found the string '{shortened(text)}', which is no file; expected a Path, or a list of lines")
+        raise UsageError(f"found the string '{shorten(text)}', which is no file; expected a Path, or a list of lines")
     return Path(text) if isinstance(text, str | PathLike) else None
 
 
@@ -56,7 +56,7 @@ def sentences_of(text: Sentences) -> list[str]:
 def words_of(words: Iterable[str]) -> list[str]:
     """Return a list of words; refuse a string, which would be a list of letters."""
     if isinstance(words, str | PathLike):
-        raise UsageError(f"found '{shortened(str(words))}'; expected a list of words")
+        raise UsageError(f"found '{shorten(str(words))}'; expected a list of words")
     return _checked(words)
 
 
@@ -115,7 +115,7 @@ def _checked(lines: Any) -> list[str]:
         raise UsageError(f"found {_kind(wrong)} among the lines; expected strings")
     broken = next((line for line in found if "\n" in line), None)
     if broken is not None:
-        raise UsageError(f"the line '{shortened(broken)}' has a line end in it; expected one sentence in each string")
+        raise UsageError(f"the line '{shorten(broken)}' has a line end in it; expected one sentence in each string")
     return found
 
 
@@ -125,7 +125,7 @@ def _kind(value: object) -> str:
 
 def runtime_of(threads: int | None = None, progress: Progress | bool = False) -> Runtime:
     """Return a runtime of this process, by default with a thread for each core."""
-    return Runtime(threads=threads or available_cores(), progress=watcher_of(progress)).here()
+    return Runtime(threads=threads or available_cores(), progress=choose_progress(progress)).here()
 
 
 @contextlib.contextmanager
@@ -134,7 +134,7 @@ def open_runtime(
     threads: int | None = None,
     progress: Progress | bool = False,
     *,
-    needs: Sequence[Needed] = (),
+    needs: Sequence[RequiredFile] = (),
 ) -> Iterator[Runtime]:
     """Open a runtime: of this process, or with the workers of a cluster, which must have what the work needs."""
     runtime = runtime_of(threads, progress)

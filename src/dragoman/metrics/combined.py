@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
-from dragoman.core.options import option, options_from
+from dragoman.core.options import option, parse_options
 from dragoman.core.runtime import Runtime
 from dragoman.metrics import METRICS
 from dragoman.metrics.metric import Metric, Scorer, signature
@@ -126,7 +126,7 @@ def tokenises(text: str) -> bool:
 def _made(name: str, options: str, tokenise: Tokenisation | None) -> Metric:
     kind = _called(name)
     tokenises = tokenise is not None and any(field.name == "tokenise" for field in fields(kind))
-    return options_from(kind, [f"tokenise={tokenise}"] * tokenises + _assignments(options))
+    return parse_options(kind, [f"tokenise={tokenise}"] * tokenises + _assignments(options))
 
 
 def _called(name: str) -> type[Metric]:

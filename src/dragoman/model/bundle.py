@@ -25,7 +25,7 @@ from dragoman.core.checksums import (
 from dragoman.core.errors import DataError, UsageError, version
 from dragoman.core.files import PathLike, output_folder
 from dragoman.core.journal import weights_file
-from dragoman.core.progress import ShareDone, within
+from dragoman.core.progress import ProgressCallback, within
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays, save_arrays
 from dragoman.core.toml import format_toml
@@ -290,7 +290,7 @@ class Model:
         prefix, _, rest = name.partition(".")
         return prefix in self._attached and self._attached[prefix].has(rest)
 
-    def save(self, path: PathLike, share: ShareDone = lambda share: None) -> None:
+    def save(self, path: PathLike, progress_callback: ProgressCallback = lambda done: None) -> None:
         """Write the bundle: whole or not at all; the same model gives the same bytes."""
         parts: dict[str, Arrays] = {}
         for vocab_name, vocab in (("source", self.source_vocab), ("target", self.target_vocab)):
@@ -307,9 +307,9 @@ class Model:
                 for name, array in arrays.items():
                     save_arrays(folder / place, {name: array})
                     done += array.nbytes
-                    share(_SHARE_OF_WRITING * done / max(total, 1))
+                    progress_callback(_SHARE_OF_WRITING * done / max(total, 1))
             (folder / WEIGHTS).write_text(self.weights.format(), encoding="utf-8")
-            write_checksums(folder, within(share, _SHARE_OF_WRITING, 1))
+            write_checksums(folder, within(progress_callback, _SHARE_OF_WRITING, 1))
             (folder / "model.toml").write_text(format_toml(self._description()), encoding="utf-8")
 
     def _description(self) -> dict[str, Any]:

@@ -81,7 +81,7 @@ class CorpusGrammar:
 
         By default that is the longest span of an initial phrase.
         """
-        with runtime.stage("looking rules up") as share:
+        with runtime.stage("looking rules up") as progress_callback:
             instances = RuleInstances(
                 *kernels.look_up_rules(
                     self.text.pairs_for_kernels(),
@@ -92,16 +92,18 @@ class CorpusGrammar:
                     span_limit or self.options.max_span,
                     self.sample,
                     runtime.threads,
-                    share,
+                    progress_callback,
                 )
             )
         return self._indexed(instances, self.target_counts, runtime)
 
     def whole(self, *, runtime: Runtime = Runtime()) -> Grammar:
         """Extract all rules of the corpus, from all occurrences: the rule table that it stands for."""
-        with runtime.stage("extracting rules") as share:
+        with runtime.stage("extracting rules") as progress_callback:
             text = self.text.pairs_for_kernels()
-            instances = RuleInstances(*kernels.extract_rules(text, self.options.limits, runtime.threads, share))
+            instances = RuleInstances(
+                *kernels.extract_rules(text, self.options.limits, runtime.threads, progress_callback)
+            )
         return self._indexed(instances, None, runtime)
 
     def _indexed(self, instances: RuleInstances, target_counts: TargetCounts | None, runtime: Runtime) -> Grammar:
@@ -192,5 +194,5 @@ class CorpusGrammar:
 def _rule_counts(
     text: AlignedText, options: RuleExtraction, runtime: Runtime
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    with runtime.stage("counting rules") as share:
-        return kernels.count_rules(text.pairs_for_kernels(), options.limits, runtime.threads, share)
+    with runtime.stage("counting rules") as progress_callback:
+        return kernels.count_rules(text.pairs_for_kernels(), options.limits, runtime.threads, progress_callback)

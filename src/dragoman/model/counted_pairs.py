@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
@@ -34,7 +34,9 @@ class InstanceGroups(NamedTuple):
     offsets: NDArray[np.int64]
 
     @classmethod
-    def of(cls, sources: NumberedSides, targets: NumberedSides, share: ShareDone, runtime: Runtime) -> InstanceGroups:
+    def of(
+        cls, sources: NumberedSides, targets: NumberedSides, share: ProgressCallback, runtime: Runtime
+    ) -> InstanceGroups:
         """Group instances by the ids of their sides, and sort the pairs by source and target."""
         (source_ids, distinct), (target_ids, _) = sources, targets
         order, offsets = kernels.group_pairs(source_ids, target_ids, len(distinct), runtime.threads, share)
@@ -84,7 +86,7 @@ class CountedPairs(Generic[Places]):
         columns |= {name: Ragged(arrays[name], arrays[f"{name}.offsets"]) for name in _RAGGED}  # type: ignore[arg-type]
         return cls(**columns, chosen=chosen, pair_of_instance=np.empty(0, np.int32))
 
-    def best_first(self, scores: NDArray[np.float32], share: ShareDone, runtime: Runtime) -> NDArray[np.int64]:
+    def best_first(self, scores: NDArray[np.float32], share: ProgressCallback, runtime: Runtime) -> NDArray[np.int64]:
         """Return the rows of each source by falling p(e|f), then falling p(f|e), then the symbols of the target."""
         return kernels.order_pairs(
             np.searchsorted(self.source_ids, np.arange(len(self.sources) + 1, dtype=np.int32)),

@@ -293,7 +293,7 @@ def rules_for(
     lines = corpus.sentences.offsets
     if not grammars:
         return []
-    with runtime.stage("finding rules in the text") as share:
+    with runtime.stage("finding rules in the text") as progress_callback:
         for first in range(0, len(lines) - 1, _SENTENCES):
             some = corpus.sentences.part(slice(first, min(first + _SENTENCES, len(lines) - 1)))
             found, _ = kernels.chart_matches(
@@ -306,7 +306,7 @@ def rules_for(
             )
             for i, nodes in enumerate(used):
                 nodes[found[found[:, 0] == i, 1]] = True
-            share((first + len(some)) / (len(lines) - 1))
+            progress_callback((first + len(some)) / (len(lines) - 1))
     return [np.flatnonzero(np.repeat(nodes, np.diff(g.first_rule))) for nodes, g in zip(used, grammars, strict=True)]
 
 

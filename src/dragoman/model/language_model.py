@@ -238,8 +238,10 @@ class LanguageModel:
         words = sentences.values
         if len(words) and not 0 <= words.min() <= words.max() < len(self.vocab):
             raise IndexError(f"word ids from {words.min()} to {words.max()} in a vocabulary of {len(self.vocab)}")
-        with runtime.stage("querying the language model") as done:
-            return kernels.lm_score(self.automaton, sentences.for_kernels(), bos, eos, False, runtime.threads, done)[0]
+        with runtime.stage("querying the language model") as progress_callback:
+            return kernels.lm_score(
+                self.automaton, sentences.for_kernels(), bos, eos, False, runtime.threads, progress_callback
+            )[0]
 
     def perplexity(self, corpus: Corpus, *, runtime: Runtime = Runtime()) -> Perplexity:
         """Measure how well the model predicts text, sentence ends included."""

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.progress import ShareDone, within
+from dragoman.core.progress import ProgressCallback, within
 from dragoman.core.runtime import Runtime
-from dragoman.core.slot_table import SlotTable
-from dragoman.core.spill import Column
-from dragoman.core.store import LARGEST, rows_of
+from dragoman.core.spill import ArrayBuilder, SlotTable
+from dragoman.core.store import LARGEST, read_rows
 from dragoman.core.vocab import Vocab
 from dragoman.model.language_model import ENTRY, LanguageModel
 
@@ -50,20 +49,20 @@ class LinkedNGrams:
 
     def last_words(self, first: int, last: int) -> NDArray[np.int32]:
         """The last words of some n-grams."""
-        return np.ascontiguousarray(rows_of(self.words, first, last)[:, -1])
+        return np.ascontiguousarray(read_rows(self.words, first, last)[:, -1])
 
 
 def index_ngrams(
     vocab: Vocab,
     orders: Sequence[LinkedNGrams],
     *,
-    share: ShareDone = lambda share: None,
+    progress_callback: ProgressCallback = lambda done: None,
     runtime: Runtime = Runtime(),
 ) -> LanguageModel:
     """Index n-grams in the memory of the runtime's workspace; what does not fit is mapped from its folder."""
     workspace = runtime.workspace
     rows = sum(map(len, orders))
-    states = Column(workspace, "lm-states", np.uint64, 1 + rows, 2)
+    states = ArrayBuilder(workspace, "lm-states", np.uint64, 1 + rows, 2)
     states.write(np.zeros((1, 2), np.uint64))  # the empty context
     entries = sum(_kept(table) for table in orders[1:])
     size = 1 << (entries + entries // 2).bit_length()
@@ -76,30 +75,30 @@ def index_ngrams(
         reached, next_state = np.empty(len(table) if longer is not None else 0, np.int32), bounds[n]
         for at, children in _blocks(len(table), longer, max(workspace.room() // _NGRAM, 1)):
             filters = _filters(longer, at, children) if longer is not None else np.zeros(at.stop - at.start, np.uint64)
-            kept = rows_of(table.kept, at.start, at.stop)
-            backoffs = np.clip(rows_of(table.backoffs, at.start, at.stop), np.float32(-LARGEST), np.float32(LARGEST))
+            kept = read_rows(table.kept, at.start, at.stop)
+            backoffs = np.clip(read_rows(table.backoffs, at.start, at.stop), np.float32(-LARGEST), np.float32(LARGEST))
             is_state = kept & ((filters != 0) | ((backoffs != 0) & (longer is not None)))
-            suffixes = below[rows_of(table.suffixes, at.start, at.stop)]
+            suffixes = below[read_rows(table.suffixes, at.start, at.stop)]
             found = np.where(is_state, next_state - 1 + np.cumsum(is_state, dtype=np.int32), suffixes)
             states.write(np.stack([_packed(backoffs, suffixes), filters], axis=1)[is_state])
             # Logarithms of 0 would make sums that are no numbers.
-            packed = _packed(np.maximum(rows_of(table.logprobs, at.start, at.stop), np.float32(-LARGEST)), found)
+            packed = _packed(np.maximum(read_rows(table.logprobs, at.start, at.stop), np.float32(-LARGEST)), found)
             if n == 1:
                 unigrams.append(packed)
             else:
-                parents = below[rows_of(table.contexts, at.start, at.stop)].astype(np.uint64)
+                parents = below[read_rows(table.contexts, at.start, at.stop)].astype(np.uint64)
                 keys = (parents << np.uint64(32) | table.last_words(at.start, at.stop).astype(np.uint64))[kept]
                 slots.add(kernels.lm_homes(keys, size), {"key": keys, "entry": packed[kept]})
             if longer is not None:
                 reached[at] = found
             next_state += int(np.count_nonzero(is_state))
             done += at.stop - at.start
-            share(0.5 * done / rows)
+            progress_callback(0.5 * done / rows)
         below = reached
         bounds.append(next_state)
     return LanguageModel(
         vocab,
-        slots.filled(["key", "entry"], np.uint64, free=0, share=within(share, 0.5, 1)),
+        slots.fill(["key", "entry"], np.uint64, free=0, progress_callback=within(progress_callback, 0.5, 1)),
         states.finish(),
         np.concatenate(unigrams),
         np.array(bounds[:-1]),
@@ -110,7 +109,7 @@ def index_ngrams(
 
 def _kept(table: LinkedNGrams) -> int:
     return sum(
-        int(np.count_nonzero(rows_of(table.kept, first, first + _ROWS_AT_ONCE)))
+        int(np.count_nonzero(read_rows(table.kept, first, first + _ROWS_AT_ONCE)))
         for first in range(0, len(table), _ROWS_AT_ONCE)
     )
 
@@ -131,8 +130,8 @@ def _blocks(rows: int, longer: LinkedNGrams | None, size: int) -> Iterator[tuple
 def _filters(longer: LinkedNGrams, at: slice, children: slice) -> NDArray[np.uint64]:
     """The filters of contexts, 0 where nothing that follows is kept."""
     filters = np.zeros(at.stop - at.start, np.uint64)
-    kept = rows_of(longer.kept, children.start, children.stop)
-    contexts = rows_of(longer.contexts, children.start, children.stop)[kept] - at.start
+    kept = read_rows(longer.kept, children.start, children.stop)
+    contexts = read_rows(longer.contexts, children.start, children.stop)[kept] - at.start
     words = longer.last_words(children.start, children.stop)[kept]
     if len(contexts):
         firsts = np.flatnonzero(np.diff(contexts, prepend=np.int32(-1)))

@@ -125,7 +125,7 @@ class PhraseTable:
         """Return the rows of all pairs whose source phrase occurs in a text encoded with the model's vocabulary."""
         wanted = np.zeros(len(self.sources), bool)
         sources, sentences = self.sources, corpus.sentences
-        with runtime.stage("finding phrases") as done:
+        with runtime.stage("finding phrases") as progress_callback:
             found = kernels.match_spans(
                 sentences.values,
                 sentences.offsets,
@@ -134,7 +134,7 @@ class PhraseTable:
                 sources.offsets,
                 self.index,
                 runtime.threads,
-                done,
+                progress_callback,
             )
         wanted[found[found >= 0]] = True
         return np.flatnonzero(np.repeat(wanted, np.diff(self.first_pair)))

@@ -14,7 +14,7 @@ from dragoman.core.corpus import Links, aligned_rows, links_before
 from dragoman.core.errors import DataError
 from dragoman.core.options import Options, option
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
@@ -117,8 +117,10 @@ def hole_counts(
     is 0.
     """
     last = min(sentences, len(text.links)) if sentences else len(text.links)
-    with runtime.stage("counting reordered nonterminals") as share:
-        return kernels.count_hole_reordering(text.pairs_for_kernels(last), options.limits, runtime.threads, share)
+    with runtime.stage("counting reordered nonterminals") as progress_callback:
+        return kernels.count_hole_reordering(
+            text.pairs_for_kernels(last), options.limits, runtime.threads, progress_callback
+        )
 
 
 class TargetCounts(NamedTuple):
@@ -130,8 +132,8 @@ class TargetCounts(NamedTuple):
     @classmethod
     def of(cls, instances: RuleInstances, text: AlignedText, *, runtime: Runtime = Runtime()) -> TargetCounts:
         """Count the target sides of all instances."""
-        with runtime.stage("numbering target sides") as share:
-            ids, targets = number_sides(text, instances, True, share, runtime=runtime)
+        with runtime.stage("numbering target sides") as progress_callback:
+            ids, targets = number_sides(text, instances, True, progress_callback, runtime=runtime)
         same = kernels.unpaired_sides(targets.values, targets.offsets)
         hashes, number = np.unique(kernels.side_hashes(targets.values, targets.offsets), return_inverse=True)
         if len(hashes) < len(np.unique(same)):
@@ -242,11 +244,16 @@ def score_counted(
 
 
 def number_sides(
-    text: AlignedText, instances: RuleInstances, target: bool, share: ShareDone, *, runtime: Runtime = Runtime()
+    text: AlignedText,
+    instances: RuleInstances,
+    target: bool,
+    progress_callback: ProgressCallback,
+    *,
+    runtime: Runtime = Runtime(),
 ) -> tuple[NDArray[np.int32], Ragged[np.int32]]:
     """Number the distinct sides: return the id of each instance, and the sides."""
     ids, symbols, offsets = kernels.number_rule_sides(
-        text.for_kernels(), instances.for_kernels(), target, runtime.threads, share
+        text.for_kernels(), instances.for_kernels(), target, runtime.threads, progress_callback
     )
     return ids, Ragged(symbols, offsets)
 

@@ -140,7 +140,7 @@ class _Training:
         """Train the choice on development sets, each with a model and the examples that it was trained on."""
         lists: list[CandidateLists] = []
         gold: list[Counter[str]] = []
-        with self.runtime.stage("generating candidates") as share:
+        with self.runtime.stage("generating candidates") as progress_callback:
             for i, (model, examples, dev) in enumerate(parts):
                 translator = Translator.of(model, limits=LIMITS, runtime=self.runtime.quiet())
                 generator = CandidateGenerator(
@@ -148,7 +148,7 @@ class _Training:
                 )
                 lists += generator.lists([*dev.forms])
                 gold += dev.forms.values()
-                share((i + 1) / len(parts))
+                progress_callback((i + 1) / len(parts))
         start = parts[0][0].weights.updated(START)
         return tune_scorer(
             CandidateLists.concatenate(lists),

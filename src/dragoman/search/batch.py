@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
-from dragoman.core.display import shortened
+from dragoman.core.display import shorten
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
@@ -46,7 +46,7 @@ def span_rows(features: Iterable[SpanFeature], source: Corpus, spans: SpansInUse
     if spans.trees:
         for i, (tree, words) in enumerate(zip(spans.trees, source.sentences.lengths.tolist(), strict=True)):
             if tree.words != words:
-                found = f"the tree of '{shortened(source.line(i))}' is over {tree.words} words"
+                found = f"the tree of '{shorten(source.line(i))}' is over {tree.words} words"
                 raise DataError(found, expected=f"{words}, as the sentence has")
     return [_checked(feature, feature(spans), len(spans.begin)) for feature in features]
 
@@ -189,6 +189,6 @@ def refuse_too_large(found: Outcomes, lines: Sequence[str], max_size: int, what:
     for i in np.flatnonzero(found.outcomes == _TOO_LARGE).tolist():
         line = lines[i]
         raise DataError(
-            f"the search of '{shortened(line)}' ({len(line.split())} words) needs more than {max_size:,} {what}",
+            f"the search of '{shorten(line)}' ({len(line.split())} words) needs more than {max_size:,} {what}",
             expected="a shorter sentence, tighter limits, or a larger max-size",
         )

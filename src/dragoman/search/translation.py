@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.display import html_table, shortened
+from dragoman.core.display import html_table, shorten
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
@@ -153,7 +153,7 @@ class Translation:
 
     def __repr__(self) -> str:
         parts = f"{len(self.phrases)} phrases" if self.tree is None else f"{sum(1 for _ in self.tree.rules())} rules"
-        return f"Translation({shortened(self.text)!r}, score {self.score:.4f}, {parts})"
+        return f"Translation({shorten(self.text)!r}, score {self.score:.4f}, {parts})"
 
     def __str__(self) -> str:
         return self.text

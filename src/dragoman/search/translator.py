@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Self
 
-from dragoman.core.display import shortened
+from dragoman.core.display import shorten
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
@@ -216,7 +216,7 @@ class Translator(ABC):
     def _too_long(self, line: str) -> DataError:
         longest = self.limits.max_words
         return DataError(
-            f"'{shortened(line)}' has {len(words_of(line)):,} words, and what is longer than {longest:,} is "
+            f"'{shorten(line)}' has {len(words_of(line)):,} words, and what is longer than {longest:,} is "
             "translated in pieces, without n-best lists, hypergraphs, forced translations or markup",
             expected="a shorter sentence or a larger max-words",
         )

@@ -98,7 +98,7 @@ def _reranked(asked: schemas.RerankRequest) -> dict[str, Any]:
     ):
         order = np.argsort(-scores[begin:end], kind="stable").tolist()
         rows.append({"id": name, "text": text, "order": order, "scores": scores[begin:end].tolist()})
-    content = b"".join(form.blocks(found, "the lists", runtime=ALONE)).decode()
+    content = b"".join(form.format_blocks(found, "the lists", runtime=ALONE)).decode()
     return {"format": form.name, "chosen": chosen, "lists": rows, "content": content}
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Bitext, Corpus, Links
 from dragoman.core.errors import UsageError
 from dragoman.core.files import PathLike
-from dragoman.core.options import Options, option, routed
+from dragoman.core.options import Options, option, split_options
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
@@ -96,7 +96,7 @@ class AdaptRecipe:
         lm: Mapping[str, Any] | None = None,
     ) -> Self:
         """Build from options by name; those of the aligner and of the language model are given separately."""
-        text, cleaning, table, adaptation = routed(options, Preparation, Cleaning, PhraseModel, Adaptation)
+        text, cleaning, table, adaptation = split_options(options, Preparation, Cleaning, PhraseModel, Adaptation)
         return cls(
             Adaptation.from_dict(adaptation),
             Preparation.from_dict(text),

@@ -11,7 +11,7 @@ from dragoman import kernels
 from dragoman.core.corpus import Bitext, Links
 from dragoman.core.errors import UsageError
 from dragoman.core.phrases import REORDERING_SCORES
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
 from dragoman.training.lexical import check_links
 
@@ -68,9 +68,11 @@ def extract_phrases(
     [(0, 1), (0, 2), (1, 1)]
     """
     links = check_links(bitext, links)
-    with runtime.stage("extracting phrases") as share:
+    with runtime.stage("extracting phrases") as progress_callback:
         source, target = bitext.source.sentences.offsets, bitext.target.sentences.offsets
-        return extract_spans(source, target, links, max_length=max_length, share=share, runtime=runtime)
+        return extract_spans(
+            source, target, links, max_length=max_length, progress_callback=progress_callback, runtime=runtime
+        )
 
 
 def extract_spans(
@@ -79,14 +81,16 @@ def extract_spans(
     links: Links,
     *,
     max_length: int,
-    share: ShareDone | None = None,
+    progress_callback: ProgressCallback | None = None,
     runtime: Runtime = Runtime(),
 ) -> PhraseInstances:
     """Do the same, given the offsets of the sentences of both sides. The links must have been checked."""
     if not 1 <= max_length <= 255:
         raise UsageError(f"the longest phrase is {max_length}; expected between 1 and 255 words")
     return PhraseInstances(
-        *kernels.extract_phrases(source, target, links.values, links.offsets, max_length, runtime.threads, share)
+        *kernels.extract_phrases(
+            source, target, links.values, links.offsets, max_length, runtime.threads, progress_callback
+        )
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Bitext, Links, source_positions, target_positions
 from dragoman.core.errors import DataError
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 
 #: The empty word, which unaligned words are aligned to.
@@ -91,7 +91,9 @@ def _check_block(bitext: Bitext, links: Links, first: int) -> bool:
     return bool(np.all(keys[1:] > keys[:-1]))
 
 
-def lexical_tables(bitext: Bitext, links: Links, share: ShareDone = lambda share: None) -> LexicalTables:
+def lexical_tables(
+    bitext: Bitext, links: Links, progress_callback: ProgressCallback = lambda done: None
+) -> LexicalTables:
     """Count aligned words, and unaligned words as aligned to NULL; return relative frequencies in both directions.
 
     >>> from dragoman.core.corpus import Corpus
@@ -110,7 +112,7 @@ def lexical_tables(bitext: Bitext, links: Links, share: ShareDone = lambda share
         if at.stop == len(bitext) or sum(len(found) for found, _ in blocks) > len(keys):
             keys, counts = _together([(keys, counts), *blocks])
             blocks = []
-        share(at.stop / len(bitext))
+        progress_callback(at.stop / len(bitext))
     source_words = ((keys >> 32) - 1).astype(np.int32)
     target_words = ((keys & 0xFFFFFFFF) - 1).astype(np.int32)
     return LexicalTables(
@@ -151,7 +153,10 @@ def corpus_positions(bitext: Bitext, links: Links) -> tuple[NDArray[np.int64], N
 
 
 def word_weights(
-    bitext: Bitext, links: Links, tables: LexicalTables, share: ShareDone = lambda share: None
+    bitext: Bitext,
+    links: Links,
+    tables: LexicalTables,
+    progress_callback: ProgressCallback = lambda done: None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the lexical weight of every running word (Koehn, Och & Marcu 2003), source and target side.
 
@@ -163,7 +168,7 @@ def word_weights(
         part = _block_weights(bitext.part(at), links.part(at), tables)
         for side, corpus, values in zip(weights, (bitext.source, bitext.target), part, strict=True):
             side[corpus.sentences.offsets[at.start] : corpus.sentences.offsets[at.stop]] = values
-        share(at.stop / len(bitext))
+        progress_callback(at.stop / len(bitext))
     return weights
 
 

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES, PhrasePairs
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
-from dragoman.core.slot_table import SlotTable
-from dragoman.core.spill import Kept, KeyLists, OffsetsWriter, RaggedWriter, merged
-from dragoman.core.store import Arrays, ArrayWriter, load_array, load_arrays, rows_of, save_arrays
+from dragoman.core.spill import KeyLists, OffsetsWriter, RaggedWriter, SlotTable, SpilledArrays, merge_steps
+from dragoman.core.store import Arrays, ArrayWriter, load_array, load_arrays, read_rows, save_arrays
 from dragoman.core.workspace import Workspace
 from dragoman.model.grammar import NONTERMINAL, ROOT, Grammar
 from dragoman.model.phrase_table import PhraseTable, log_scores
@@ -51,34 +50,39 @@ class Index(Generic[Indexed]):
     """The ways from pairs to a part of a model: those in memory directly, those in parts by a merge into files."""
 
     from_pairs: Callable[[PhrasePairs], Indexed]
-    write: Callable[[ScoredParts, Workspace, Path, ShareDone], None]
+    write: Callable[[ScoredParts, Workspace, Path, ProgressCallback], None]
     from_arrays: Callable[[Arrays], Indexed]
 
-    def build(self, found: ScoredParts, workspace: Workspace, share: ShareDone = lambda share: None) -> Indexed:
+    def build(
+        self,
+        found: ScoredParts,
+        workspace: Workspace,
+        progress_callback: ProgressCallback = lambda done: None,
+    ) -> Indexed:
         """Index pairs; if they are in parts, the index is mapped from files of the workspace."""
         if found.whole is not None:
             return self.from_pairs(found.whole)
         with workspace.writing():
             folder = Path(tempfile.mkdtemp(prefix="index-", dir=workspace.folder))
-            self.write(found, workspace, folder, share)
+            self.write(found, workspace, folder, progress_callback)
         return self.from_arrays(load_arrays(folder))
 
 
-def _write_table(found: ScoredParts, workspace: Workspace, folder: Path, share: ShareDone) -> None:
+def _write_table(found: ScoredParts, workspace: Workspace, folder: Path, progress_callback: ProgressCallback) -> None:
     """Merge the parts of a phrase table into its files, and remove them."""
     used = _Marks(found.instances)
     for part in found.parts:
         used.add(part.load_one("target_first"))
     used.count()
     _write_targets(folder, found.targets, used, workspace)
-    share(_SHARE_OF_TARGETS)
-    _write_pairs(folder, found.parts, used, workspace, share)
+    progress_callback(_SHARE_OF_TARGETS)
+    _write_pairs(folder, found.parts, used, workspace, progress_callback)
     save_arrays(folder, {"index": _source_index(folder, workspace)})
 
 
-def _write_targets(folder: Path, targets: list[Kept], used: _Marks, workspace: Workspace) -> None:
+def _write_targets(folder: Path, targets: list[SpilledArrays], used: _Marks, workspace: Workspace) -> None:
     phrases = RaggedWriter(folder, "targets", "target_offsets", np.int32)
-    for places in merged([kept.map("first") for kept in targets], workspace.room() // _TARGET):
+    for places in merge_steps([kept.map("first") for kept in targets], workspace.room() // _TARGET):
         blocks, firsts = [], []
         for kept, (a, b) in zip(targets, places, strict=True):
             first = kept.rows("first", a, b)
@@ -91,7 +95,9 @@ def _write_targets(folder: Path, targets: list[Kept], used: _Marks, workspace: W
         kept.discard()
 
 
-def _write_pairs(folder: Path, parts: list[Kept], used: _Marks, workspace: Workspace, share: ShareDone) -> None:
+def _write_pairs(
+    folder: Path, parts: list[SpilledArrays], used: _Marks, workspace: Workspace, progress_callback: ProgressCallback
+) -> None:
     scores = {"scores": ArrayWriter(folder / "log_scores.npy", np.float32, len(PHRASE_SCORES))}
     for name in parts[0].names():
         if name.startswith("reordering."):
@@ -112,7 +118,7 @@ def _write_pairs(folder: Path, parts: list[Kept], used: _Marks, workspace: Works
             writer.write(log_scores(step.pairs(name)))
         counts.write(step.pairs("counts"))
         links.write(step.links())
-        share(_SHARE_OF_TARGETS + (1 - _SHARE_OF_TARGETS) * sum(last for _, last in places) / total)
+        progress_callback(_SHARE_OF_TARGETS + (1 - _SHARE_OF_TARGETS) * sum(last for _, last in places) / total)
     for writer in (target_ids, counts, *scores.values()):
         writer.finish()
     first_pair.finish()
@@ -124,12 +130,12 @@ def _write_pairs(folder: Path, parts: list[Kept], used: _Marks, workspace: Works
         part.discard()
 
 
-def _steps(parts: list[Kept], firsts: list[NDArray[Any]], room: int) -> Iterator[list[tuple[int, int]]]:
+def _steps(parts: list[SpilledArrays], firsts: list[NDArray[Any]], room: int) -> Iterator[list[tuple[int, int]]]:
     """Yield the steps of the merge: a range of source phrases of each part, which fit into `room` with their pairs."""
     bounds = [part.map("first_pair") for part in parts]
     begin, cost = [0] * len(parts), 0
     end = list(begin)
-    for places in merged(firsts, room // (_FINER * _SOURCE)):
+    for places in merge_steps(firsts, room // (_FINER * _SOURCE)):
         more = sum(
             _SOURCE * (b - a) + _PAIR * int(of_part[b] - of_part[a])
             for of_part, (a, b) in zip(bounds, places, strict=True)
@@ -149,16 +155,16 @@ def _source_index(folder: Path, workspace: Workspace) -> NDArray[np.int32]:
     table = SlotTable(workspace, "source-slots", slots, number="id", rows=number, bytes_per_row=4)
     step = max(workspace.room() // _SOURCE, 1)
     for first in range(0, number, step):
-        bounds = rows_of(offsets, first, first + step + 1)
-        homes = kernels.sequence_homes(rows_of(words, bounds[0], bounds[-1]), bounds - bounds[0], slots)
+        bounds = read_rows(offsets, first, first + step + 1)
+        homes = kernels.sequence_homes(read_rows(words, bounds[0], bounds[-1]), bounds - bounds[0], slots)
         table.add(homes, {"id": np.arange(first, first + len(homes), dtype=np.int32)})
-    return table.filled(["id"], np.int32, free=-1)
+    return table.fill(["id"], np.int32, free=-1)
 
 
 class _Step:
     """A range of source phrases of all parts, and their pairs."""
 
-    def __init__(self, places: list[tuple[Kept, int, int]]):
+    def __init__(self, places: list[tuple[SpilledArrays, int, int]]):
         self._places = places
         self._bounds = [part.rows("first_pair", a, b + 1) for part, a, b in places]
         self._order = np.argsort(np.concatenate([part.rows("source_first", a, b) for part, a, b in places]))
@@ -217,7 +223,9 @@ class _Marks:
 _NODE = 1000
 
 
-def _write_grammar(parts: Sequence[Kept], workspace: Workspace, folder: Path, share: ShareDone) -> None:
+def _write_grammar(
+    parts: Sequence[SpilledArrays], workspace: Workspace, folder: Path, progress_callback: ProgressCallback
+) -> None:
     """Merge grammars into the files of one, and remove them."""
     tries = [_Trie(part) for part in parts]
     nodes, rules = _Nodes(folder), _Rules(folder)
@@ -228,14 +236,14 @@ def _write_grammar(parts: Sequence[Kept], workspace: Workspace, folder: Path, sh
             workspace, f"level-{level}", (trie.descend(above) for trie, above in zip(tries, numbers, strict=True))
         )
         for step in lists.merge(workspace.room() // _NODE, nodes.number):
-            nodes.add(step.found)
+            nodes.add(step.keys)
             bounds = [tries[i].rule_bounds(first, last) for i, first, last in step.places]
             sizes = np.concatenate([np.diff(bound) for bound in bounds])
             nodes.add_rules(np.bincount(step.rows, sizes).astype(np.int64))
             spans = [(parts[i], *bound[[0, -1]].tolist()) for (i, _, _), bound in zip(step.places, bounds, strict=True)]
             rules.add(spans, _rows_of(sizes, np.argsort(step.rows, kind="stable")))
             done += len(step.rows)
-            share(done / total)
+            progress_callback(done / total)
         nodes.end_level()
         numbers = [lists.numbers(i) for i in range(len(tries))]
         lists.discard()
@@ -255,7 +263,7 @@ def _rows_of(sizes: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.i
 class _Trie:
     """The trie of one part, level by level; the key of a node is the number of its parent, and its symbol."""
 
-    def __init__(self, part: Kept):
+    def __init__(self, part: SpilledArrays):
         self._part = part
         self._first, self._last = 0, 1  # the nodes of the level
         self._next = int(part.rows("first_child", 1, 2)[0])
@@ -337,7 +345,7 @@ class _Rules:
             ("alignments", "alignment_offsets"): RaggedWriter(folder, "alignments", "alignment_offsets", np.uint16),
         }
 
-    def add(self, places: Sequence[tuple[Kept, int, int]], order: NDArray[np.int64]) -> None:
+    def add(self, places: Sequence[tuple[SpilledArrays, int, int]], order: NDArray[np.int64]) -> None:
         """Write rules from ranges of the parts, in the given order."""
         for name, column in self._columns.items():
             rows: NDArray[Any] = np.concatenate([part.rows(name, a, b) for part, a, b in places])
@@ -361,8 +369,8 @@ def table_index() -> Index[PhraseTable]:
 def grammar_index(hole_counts: NDArray[np.float64] | None = None) -> Index[Grammar]:
     """Return how rules are indexed as a grammar; `hole_counts` are its counts of reordered nonterminals."""
 
-    def write(found: ScoredParts, workspace: Workspace, folder: Path, share: ShareDone) -> None:
-        _write_grammar(found.parts, workspace, folder, share)
+    def write(found: ScoredParts, workspace: Workspace, folder: Path, progress_callback: ProgressCallback) -> None:
+        _write_grammar(found.parts, workspace, folder, progress_callback)
         if hole_counts is not None:
             save_arrays(folder, {"hole_counts": hole_counts})
 

@@ -20,76 +20,78 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.phrases import PhrasePairs
-from dragoman.core.progress import ShareDone, ShareHere, within
+from dragoman.core.progress import LocalProgressCallback, ProgressCallback, within
 from dragoman.core.runtime import Runtime, Work
-from dragoman.core.spill import BUCKETS, BucketsOf, Kept, Runs
-from dragoman.core.store import Arrays, let_go
+from dragoman.core.spill import BUCKETS, BucketFunction, SpillBuffer, SpilledArrays
+from dragoman.core.store import Arrays, release_pages
 from dragoman.core.workspace import Workspace
 from dragoman.model.grammar import Grammar
 
-#: Memory for the work on an answer, in bytes.
-_ANSWER = 64
+#: Bytes that the work on a row of a response takes.
+_RESPONSE_BYTES = 64
 
 
-class Exchange:
-    """Partitions ask in turn, with what they know; when all have asked, each reads its answers.
+class ShuffleJoin:
+    """A join over all partitions: each requests values for its things, and reads them once all have been resolved.
 
-    Questions are dealt out by `bucket_of`, so that all that is said of one thing comes together; answers by the
-    partition that asked. A partition numbers its things from 0.
+    Requests are partitioned by `bucket_of`, so that all requests about one thing are resolved together. Responses are
+    partitioned by the partition that made the request. A partition numbers its things from 0.
 
     >>> with Workspace(memory=1) as workspace:
-    ...     exchange = Exchange(workspace, lambda rows: rows["word"], bytes_per_row=8)
+    ...     join = ShuffleJoin(workspace, lambda rows: rows["word"], bytes_per_row=8)
     ...     for words, counts in (([7, 4], [1, 2]), ([4, 5], [10, 20])):
-    ...         exchange.ask(np.arange(2), {"word": np.array(words), "count": np.array(counts)})
-    ...     exchange.answer(lambda rows: {"total": np.full(len(rows["word"]), rows["count"].sum())})
-    ...     [exchange.read(part)["total"].tolist() for part in range(2)]
+    ...         join.request(np.arange(2), {"word": np.array(words), "count": np.array(counts)})
+    ...     join.resolve(lambda rows: {"total": np.full(len(rows["word"]), rows["count"].sum())})
+    ...     [join.read(part)["total"].tolist() for part in range(2)]
     [[1, 12], [12, 20]]
     """
 
-    def __init__(self, workspace: Workspace, bucket_of: BucketsOf, *, bytes_per_row: int, buckets: int = BUCKETS):
+    def __init__(self, workspace: Workspace, bucket_of: BucketFunction, *, bytes_per_row: int, buckets: int = BUCKETS):
         self._workspace = workspace
-        self._asked = Runs(workspace, "questions", bucket_of, bytes_per_row=bytes_per_row, buckets=buckets)
+        self._requests = SpillBuffer(workspace, "requests", bucket_of, bytes_per_row=bytes_per_row, buckets=buckets)
         self._bounds = [0]  # of the things of each partition
-        self._answers: Runs | None = None
+        self._responses: SpillBuffer | None = None
 
-    def ask(self, things: NDArray[np.integer], columns: Arrays) -> None:
-        """Ask for the things of a partition, each of which has some rows of the columns."""
+    def request(self, things: NDArray[np.integer], columns: Arrays) -> None:
+        """Request values for the things of a partition; row `i` of the columns is about `things[i]`."""
         first = self._bounds[-1]
-        self._asked.add({"thing": first + things.astype(np.int64), **columns})
+        self._requests.add({"thing": first + things.astype(np.int64), **columns})
         self._bounds.append(first + int(things.max(initial=-1)) + 1)
 
-    def answer(self, reply: Callable[[Arrays], Arrays], share: ShareDone = lambda share: None) -> None:
-        """Let all questions be answered: `reply` is given those of some things together, and answers each row."""
+    def resolve(
+        self, resolve: Callable[[Arrays], Arrays], progress_callback: ProgressCallback = lambda done: None
+    ) -> None:
+        """Resolve all requests: `resolve` gets all rows about some things, and returns a response to each row."""
         bounds = np.array(self._bounds[1:])
-        self._answers = Runs(
+        self._responses = SpillBuffer(
             self._workspace,
-            "answers",
+            "responses",
             lambda rows: np.searchsorted(bounds, rows["thing"], side="right"),
-            bytes_per_row=_ANSWER,
+            bytes_per_row=_RESPONSE_BYTES,
             buckets=len(bounds),
         )
         done = 0
-        for rows in self._asked.partitions():
-            self._answers.add({"thing": rows["thing"], **reply(rows)})
+        for rows in self._requests.partitions():
+            self._responses.add({"thing": rows["thing"], **resolve(rows)})
             done += len(rows["thing"])
-            share(done / self._asked.rows)
-        self._answers.write()
+            progress_callback(done / self._requests.rows)
+        self._responses.write()
 
     def read(self, part: int) -> dict[str, NDArray[Any]]:
-        """The answers of a partition, by the numbers of its things."""
-        assert self._answers is not None
-        rows = self._answers.read(part, part + 1)
+        """Return the responses to a partition, indexed by its things."""
+        assert self._responses is not None
+        rows = self._responses.read(part, part + 1)
         at = rows.pop("thing") - self._bounds[part]
-        answers = {}
+        responses = {}
         for name, values in rows.items():
-            answers[name] = np.empty(self._bounds[part + 1] - self._bounds[part], values.dtype)
-            answers[name][at] = values
-        return answers
+            responses[name] = np.empty(self._bounds[part + 1] - self._bounds[part], values.dtype)
+            responses[name][at] = values
+        return responses
 
     def close(self) -> None:
-        """Remove the answers."""
-        if self._answers is not None:
-            self._answers.close()
+        """Remove the responses."""
+        if self._responses is not None:
+            self._responses.close()
 
 
 BlockText = TypeVar("BlockText")
@@ -102,9 +104,9 @@ class PairKind:
     instances: str
     pair: str
     targets: str
-    #: Memory for the work on an instance, and on a question about a target side.
+    #: Memory for the work on an instance, and on a request about a target side.
     instance_bytes: int
-    question_bytes: int
+    request_bytes: int
     #: Temporary files, per word of either side.
     temporary_bytes: int
     #: Approximate number of instances per word of either side.
@@ -130,8 +132,8 @@ class ScoredParts:
     """
 
     whole: PhrasePairs | None
-    parts: list[Kept]
-    targets: list[Kept]
+    parts: list[SpilledArrays]
+    targets: list[SpilledArrays]
     instances: int
 
 
@@ -140,7 +142,7 @@ class SentenceBlock(Generic[BlockText]):
     """Some sentence pairs to extract instances from, with a callback for progress."""
 
     text: BlockText
-    share: ShareDone
+    progress_callback: ProgressCallback
 
 
 def extract_instances(
@@ -148,34 +150,36 @@ def extract_instances(
     bitext: Bitext,
     extract: Work[SentenceBlock[BlockText], Arrays],
     part: Callable[[slice], BlockText],
-    buckets: BucketsOf,
+    buckets: BucketFunction,
     *,
     runtime: Runtime = Runtime(),
-) -> Runs:
+) -> SpillBuffer:
     """Extract all instances block by block, to be partitioned by `buckets`.
 
     A block is what `part` makes of a range of sentence pairs, which `extract` numbers from 0.
     """
     workspace, sentences = runtime.workspace, len(bitext)
     order = "number" if kind.is_numbered else "sentence"
-    runs = Runs(workspace, "instances", buckets, bytes_per_row=kind.instance_bytes, order=order)
-    with runtime.stage(f"extracting {kind.instances}") as share:
+    buffer = SpillBuffer(workspace, "instances", buckets, bytes_per_row=kind.instance_bytes, order=order)
+    with runtime.stage(f"extracting {kind.instances}") as progress_callback:
         words = min(workspace.room() // (2 * kind.instance_bytes * kind.instances_per_word), kind.words_at_once)
         ranges = list(bitext.blocks(max(words // runtime.parts_at_once, 1)))
         blocks = (
-            SentenceBlock(part(at), ShareHere(within(share, at.start / sentences, at.stop / sentences)))
+            SentenceBlock(
+                part(at), LocalProgressCallback(within(progress_callback, at.start / sentences, at.stop / sentences))
+            )
             for at in ranges
         )
         for at, found in zip(ranges, runtime.map_parts(extract, blocks), strict=True):
             rows: dict[str, NDArray[Any]] = {**found}
             rows["sentence"] = rows["sentence"] + np.int32(at.start)
             if kind.is_numbered:
-                rows["number"] = np.arange(runs.rows, runs.rows + len(rows["sentence"]))
-            runs.add(rows)
-            share(at.stop / sentences)
-    if not runs.rows:
+                rows["number"] = np.arange(buffer.rows, buffer.rows + len(rows["sentence"]))
+            buffer.add(rows)
+            progress_callback(at.stop / sentences)
+    if not buffer.rows:
         raise DataError(f"no {kind.pair} could be extracted", expected="a parallel text with some aligned words")
-    return runs
+    return buffer
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +188,7 @@ class CountedPartition:
 
     first: bool
     arrays: Arrays
-    answers: Arrays
+    responses: Arrays
     totals: NDArray[np.int64]
 
 
@@ -194,17 +198,17 @@ class PartitionWork(ABC):
     kind: ClassVar[PairKind]
 
     def __call__(self, part: Arrays | CountedPartition, runtime: Runtime) -> Any:
-        """Count a partition: return its number of rows, its counts and its questions. Or score it: return its pairs."""
+        """Count a partition: return its number of rows, its counts and its requests. Or score it: return its pairs."""
         if not isinstance(part, CountedPartition):
             return len(part["sentence"]), *self.count(part, alone=False, runtime=runtime)
-        pairs = self.score(part.arrays, part.answers, part.totals, runtime=runtime.quiet(warns=part.first))
+        pairs = self.score(part.arrays, part.responses, part.totals, runtime=runtime.quiet(warns=part.first))
         return len(pairs), self.final(pairs, part)
 
     @abstractmethod
     def count(self, rows: Arrays, *, alone: bool, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
-        """Return what scoring needs, and the questions to other partitions; if it is `alone`, the answers instead.
+        """Return what scoring needs, and the requests to other partitions; if it is `alone`, the responses instead.
 
-        A question is a row with the counts of a target side in this partition; column `thing` has the side's number.
+        A request is a row with the counts of a target side in this partition; column `thing` has the side's number.
         """
 
     def totals(self, arrays: Arrays) -> NDArray[np.int64]:
@@ -217,16 +221,16 @@ class PartitionWork(ABC):
         return ()
 
     @abstractmethod
-    def buckets(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> NDArray[np.integer]:
-        """Partition questions, so that all about one target side come together."""
+    def buckets(self, requests: Arrays, *, runtime: Runtime = Runtime()) -> NDArray[np.integer]:
+        """Partition requests, so that all about one target side come together."""
 
     @abstractmethod
-    def reply(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
-        """Answer each question; return also the distinct target sides if the merge needs them, or nothing."""
+    def resolve(self, requests: Arrays, *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
+        """Resolve each request; return also the distinct target sides if the merge needs them, or nothing."""
 
     @abstractmethod
     def score(
-        self, arrays: Arrays, answers: Arrays, totals: NDArray[np.int64], *, runtime: Runtime = Runtime()
+        self, arrays: Arrays, responses: Arrays, totals: NDArray[np.int64], *, runtime: Runtime = Runtime()
     ) -> PhrasePairs:
         """Score and prune the pairs of a partition."""
 
@@ -235,56 +239,54 @@ class PartitionWork(ABC):
         return Grammar.from_pairs(pairs).arrays()
 
 
-def score_parts(work: PartitionWork, runs: Runs, *, runtime: Runtime = Runtime()) -> ScoredParts:
+def score_parts(work: PartitionWork, buffer: SpillBuffer, *, runtime: Runtime = Runtime()) -> ScoredParts:
     """Count, score and prune instances; the result is in parts if it does not fit or there are several workers."""
-    partitions, kind = runs.partitions(runtime.parts_at_once), work.kind
+    partitions, kind = buffer.partitions(runtime.parts_at_once), work.kind
     rows = next(partitions)
-    if runtime.parts_at_once == 1 and len(rows["sentence"]) == runs.rows:
-        arrays, answers = work.count(rows, alone=True, runtime=runtime)
+    if runtime.parts_at_once == 1 and len(rows["sentence"]) == buffer.rows:
+        arrays, responses = work.count(rows, alone=True, runtime=runtime)
         del rows
-        whole = work.score(arrays, answers, work.totals(arrays), runtime=runtime)
+        whole = work.score(arrays, responses, work.totals(arrays), runtime=runtime)
         _check_left(len(whole), kind)
-        return ScoredParts(whole, [], [], runs.rows)
+        return ScoredParts(whole, [], [], buffer.rows)
 
-    workspace, waiting, totals, done = runtime.workspace, list[Kept](), np.zeros(1, np.int64), 0
-    exchange = Exchange(
-        workspace, lambda asked: work.buckets(asked, runtime=runtime), bytes_per_row=kind.question_bytes
-    )
+    workspace, waiting, totals, done = runtime.workspace, list[SpilledArrays](), np.zeros(1, np.int64), 0
+    join = ShuffleJoin(workspace, lambda asked: work.buckets(asked, runtime=runtime), bytes_per_row=kind.request_bytes)
     all_parts = itertools.chain([rows], partitions)
     del rows
-    with runtime.stage(f"counting {kind.pair}s") as share:
+    with runtime.stage(f"counting {kind.pair}s") as progress_callback:
         for number, arrays, asked in runtime.map_parts(work, all_parts):
-            exchange.ask(asked.pop("thing"), asked)
+            join.request(asked.pop("thing"), asked)
             totals = totals + work.totals(arrays)
-            waiting.append(Kept(workspace, f"counted-{len(waiting)}", arrays))
+            waiting.append(SpilledArrays(workspace, f"counted-{len(waiting)}", arrays))
             done += number
             del arrays, asked
-            share(done / runs.rows)
-    let_go(*work.counting_only)
-    parts, targets, left = list[Kept](), list[Kept](), 0
+            progress_callback(done / buffer.rows)
+    release_pages(*work.counting_only)
+    parts, targets, left = list[SpilledArrays](), list[SpilledArrays](), 0
 
-    def reply(questions: Arrays) -> Arrays:
-        answers, found = work.reply(questions, runtime=runtime)
+    def resolve(requests: Arrays) -> Arrays:
+        responses, found = work.resolve(requests, runtime=runtime)
         if found:
-            targets.append(Kept(workspace, f"targets-{len(targets)}", found))
-        return answers
+            targets.append(SpilledArrays(workspace, f"targets-{len(targets)}", found))
+        return responses
 
     def to_score() -> Iterator[CountedPartition]:
         for number, kept in enumerate(waiting):
-            yield CountedPartition(number == 0, kept.load(), exchange.read(number), totals)
+            yield CountedPartition(number == 0, kept.load(), join.read(number), totals)
             kept.discard()
 
-    with runtime.stage(f"counting {kind.targets}") as share:
-        exchange.answer(reply, share)
-    with runtime.stage(f"scoring {kind.pair}s") as share:
+    with runtime.stage(f"counting {kind.targets}") as progress_callback:
+        join.resolve(resolve, progress_callback)
+    with runtime.stage(f"scoring {kind.pair}s") as progress_callback:
         for number, final in runtime.map_parts(work, to_score()):
             left += number
-            parts.append(Kept(workspace, f"part-{len(parts)}", final))
+            parts.append(SpilledArrays(workspace, f"part-{len(parts)}", final))
             del final
-            share(len(parts) / len(waiting))
-    exchange.close()
+            progress_callback(len(parts) / len(waiting))
+    join.close()
     _check_left(left, kind)
-    return ScoredParts(None, parts, targets, runs.rows)
+    return ScoredParts(None, parts, targets, buffer.rows)
 
 
 def _check_left(pairs: int, kind: PairKind) -> None:

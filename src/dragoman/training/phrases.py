@@ -48,12 +48,12 @@ from dragoman.training.score import (
 )
 
 
-def phrase_questions(counted: CountedPhrases, instances: Arrays) -> tuple[Arrays, NDArray[np.int64]]:
-    """Return a partition's questions about its target phrases, and the first instance of each source phrase."""
+def phrase_requests(counted: CountedPhrases, instances: Arrays) -> tuple[Arrays, NDArray[np.int64]]:
+    """Return a partition's requests about its target phrases, and the first instance of each source phrase."""
     pair_of_instance, number = counted.pair_of_instance, instances["number"]
     sources = _first_of(counted.source_ids[pair_of_instance], len(counted.sources))
     some = _first_of(counted.target_ids[pair_of_instance], len(counted.targets))
-    questions: Arrays = {
+    requests: Arrays = {
         "thing": np.arange(len(some), dtype=np.int32),
         "sentence": instances["sentence"][some],
         "begin": instances["target_begin"][some],
@@ -61,19 +61,19 @@ def phrase_questions(counted: CountedPhrases, instances: Arrays) -> tuple[Arrays
         **_target_marginals(counted),
         "first": number[some],
     }
-    return questions, np.asarray(number[sources], np.int64)
+    return requests, np.asarray(number[sources], np.int64)
 
 
-def sum_marginals(corpus: Corpus, questions: dict[str, Any], *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
-    """Sum up the counts of the phrase of each question over all partitions, with the number of its first instance.
+def sum_marginals(corpus: Corpus, requests: dict[str, Any], *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
+    """Sum up the counts of the phrase of each request over all partitions, with the number of its first instance.
 
     Return also the distinct phrases, in order of their first instances.
     """
-    text, spans = corpus.sentences, (questions["sentence"], questions["begin"], questions["length"])
+    text, spans = corpus.sentences, (requests["sentence"], requests["begin"], requests["length"])
     ids, words, offsets = kernels.number_spans(text.values, text.offsets, *spans, runtime.threads, None)
-    total, distinct = (_sums(ids, questions[name], len(offsets) - 1) for name in ("total", "distinct"))
+    total, distinct = (_sums(ids, requests[name], len(offsets) - 1) for name in ("total", "distinct"))
     first = np.full(len(offsets) - 1, np.iinfo(np.int64).max)
-    np.minimum.at(first, ids, questions["first"])
+    np.minimum.at(first, ids, requests["first"])
     order = np.argsort(first)
     phrases = Ragged(words, offsets).take(order)
     return (
@@ -116,7 +116,7 @@ PHRASE_KIND = PairKind(
     "phrase pair",
     "target phrases",
     instance_bytes=220,
-    question_bytes=150,
+    request_bytes=150,
     temporary_bytes=300,
     instances_per_word=2,
     words_at_once=1 << 22,
@@ -170,10 +170,10 @@ def phrase_parts(
     With `as_grammars`, parts are grammars, to be merged into a grammar instead of a phrase table.
     """
     check_smoothing(options.smoothing)
-    with runtime.stage("counting aligned words") as share:
+    with runtime.stage("counting aligned words") as progress_callback:
         links = check_links(bitext, links)
-        lexical = lexical_tables(bitext, links, within(share, 0, 0.5))
-        text = WeightedText.of(bitext, links, lexical, runtime.workspace, within(share, 0.5, 1))
+        lexical = lexical_tables(bitext, links, within(progress_callback, 0, 0.5))
+        text = WeightedText.of(bitext, links, lexical, runtime.workspace, within(progress_callback, 0.5, 1))
         del lexical
 
     def part(at: slice) -> BlockSpans:
@@ -186,8 +186,8 @@ def phrase_parts(
         )
 
     extract = ExtractPhrases(options.max_phrase_length)
-    runs = extract_instances(PHRASE_KIND, bitext, extract, part, buckets, runtime=runtime)
-    return score_parts(PhraseWork(text, options, as_grammars), runs, runtime=runtime)
+    buffer = extract_instances(PHRASE_KIND, bitext, extract, part, buckets, runtime=runtime)
+    return score_parts(PhraseWork(text, options, as_grammars), buffer, runtime=runtime)
 
 
 #: Offsets of the sentences of both sides, and their word alignment: extraction does not look at words.
@@ -202,7 +202,9 @@ class ExtractPhrases:
 
     def __call__(self, block: SentenceBlock[BlockSpans], runtime: Runtime) -> Arrays:
         """Return the columns of the instances."""
-        found = extract_spans(*block.text, max_length=self.max_length, share=block.share, runtime=runtime)
+        found = extract_spans(
+            *block.text, max_length=self.max_length, progress_callback=block.progress_callback, runtime=runtime
+        )
         return dict(vars(found))
 
 
@@ -228,8 +230,8 @@ class PhraseWork(PartitionWork):
                 arrays["reordering"] = score_reordering(instances, counted.pair_of_instance, len(counted))
         if alone:
             return arrays, _target_marginals(counted)
-        questions, arrays["source_first"] = phrase_questions(counted, rows)
-        return arrays, questions
+        requests, arrays["source_first"] = phrase_requests(counted, rows)
+        return arrays, requests
 
     def totals(self, arrays: Arrays) -> NDArray[np.int64]:
         """Return the counts of counts of the pairs, and their number."""
@@ -242,20 +244,20 @@ class PhraseWork(PartitionWork):
         text = self.text
         return text.first_link, text.source_weights, text.target_weights, text.links.values, text.links.offsets
 
-    def buckets(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> NDArray[np.integer]:
-        """Partition questions by target phrase."""
-        spans = questions["sentence"], questions["begin"], questions["length"]
+    def buckets(self, requests: Arrays, *, runtime: Runtime = Runtime()) -> NDArray[np.integer]:
+        """Partition requests by target phrase."""
+        spans = requests["sentence"], requests["begin"], requests["length"]
         return span_buckets(self.text.bitext.target, *spans, runtime=runtime)
 
-    def reply(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
+    def resolve(self, requests: Arrays, *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
         """Sum up the counts of each target phrase."""
-        return sum_marginals(self.text.bitext.target, questions, runtime=runtime)
+        return sum_marginals(self.text.bitext.target, requests, runtime=runtime)
 
     def score(
-        self, arrays: Arrays, answers: Arrays, totals: NDArray[np.int64], *, runtime: Runtime = Runtime()
+        self, arrays: Arrays, responses: Arrays, totals: NDArray[np.int64], *, runtime: Runtime = Runtime()
     ) -> PhrasePairs:
         """Score and prune the pairs of a partition."""
-        options, targets = self.options, dict[str, Any](answers)
+        options, targets = self.options, dict[str, Any](responses)
         chosen: dict[str, Any] = {name: arrays[f"chosen.{name}"] for name in ChosenLinks._fields}
         counted = CountedPhrases.from_arrays(arrays, ChosenLinks(**chosen))
         counts = PairCounts.of(counted.source_ids, counted.target_ids, counted.joint, targets, totals)
@@ -272,7 +274,7 @@ class PhraseWork(PartitionWork):
         """Return what the merge needs of a partition."""
         if self.as_grammars:
             return super().final(pairs, part)
-        return _final_arrays(pairs, part.arrays["source_first"], part.answers["first"])
+        return _final_arrays(pairs, part.arrays["source_first"], part.responses["first"])
 
 
 def _final_arrays(pairs: PhrasePairs, source_first: NDArray[Any], target_first: NDArray[Any]) -> Arrays:

@@ -15,7 +15,7 @@ from dragoman.core.files import PathLike
 from dragoman.core.options import Options
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.spill import mapped_arrays
+from dragoman.core.spill import spill_arrays
 from dragoman.core.store import Arrays, ragged_array, save_arrays
 from dragoman.core.vocab import BOS, EOS
 from dragoman.core.weights import Weights
@@ -162,9 +162,9 @@ def _aligned(bitext: Bitext, aligner: Aligner, options: PhraseModel, runtime: Ru
         links = symmetrise(directions, options.symmetrisation, runtime=runtime)
         arrays: Arrays = {"links": links.values, "offsets": links.offsets}
         if runtime.checkpoint is None:
-            arrays = mapped_arrays(runtime.workspace, "links", arrays)
+            arrays = spill_arrays(runtime.workspace, "links", arrays)
         else:
-            arrays = runtime.checkpoint.made("links", key, lambda folder: save_arrays(folder, arrays))
+            arrays = runtime.checkpoint.save("links", key, lambda folder: save_arrays(folder, arrays))
         return ragged_array(arrays, "links", "offsets", np.uint32, "links")
 
 
@@ -203,17 +203,19 @@ def _indexed(stage: _Stage, extract: Callable[[], ScoredParts], index: Index[Ind
     if made is not None:
         return index.from_arrays(made)
     found, workspace = extract(), runtime.workspace
-    with runtime.stage(f"indexing the {stage.result}") as share:
+    with runtime.stage(f"indexing the {stage.result}") as progress_callback:
         if runtime.checkpoint is None or found.whole is not None:
-            return index.build(found, workspace, share)
+            return index.build(found, workspace, progress_callback)
         return index.from_arrays(
-            runtime.checkpoint.made(stage.name, stage.key, lambda folder: index.write(found, workspace, folder, share))
+            runtime.checkpoint.save(
+                stage.name, stage.key, lambda folder: index.write(found, workspace, folder, progress_callback)
+            )
         )
 
 
 def _made_before(stage: _Stage, runtime: Runtime) -> Arrays | None:
     """Return what a training that was killed has made."""
-    made = None if runtime.checkpoint is None else runtime.checkpoint.found(stage.name, stage.key, runtime.progress)
+    made = None if runtime.checkpoint is None else runtime.checkpoint.load(stage.name, stage.key, runtime.progress)
     if made is not None:
         runtime.note(f"going on with the {stage.result} of a training that was killed")
     return made

@@ -99,8 +99,8 @@ def prepare(
         settings = Settings(unicode=options.unicode, units="characters", boundaries=options.boundaries)
         return PreparedText(_in_characters(source, target, settings, first, runtime), settings)
     if options.tokenised:
-        with runtime.stage("reading") as share:
-            bitext = Bitext.read(source, target, workspace=runtime.workspace, share=share)
+        with runtime.stage("reading") as progress_callback:
+            bitext = Bitext.read(source, target, workspace=runtime.workspace, progress_callback=progress_callback)
         for corpus, path in ((bitext.source, source), (bitext.target, target)):
             _warn_of_long_words(corpus, path, runtime)
         if options.unicode == "NFC":
@@ -136,8 +136,8 @@ def read_target(path: PathLike, settings: Settings, *, runtime: Runtime = Runtim
     if settings.units == "characters":
         return _of_characters(path, settings.preparation().target, None, runtime)
     if not settings.tokenise:
-        with runtime.stage(f"reading {path}") as share:
-            return Corpus.read(path, workspace=runtime.workspace, share=share)
+        with runtime.stage(f"reading {path}") as progress_callback:
+            return Corpus.read(path, workspace=runtime.workspace, progress_callback=progress_callback)
     text = _Reading(path, settings, runtime=runtime)
     return text.corpus(settings.target_language or DEFAULT_LANGUAGE, settings.preparation().target_tokeniser)
 
@@ -161,12 +161,12 @@ class _Reading:
         """Tokenise the text; `learner` sees the words before they are lower-cased."""
         builder = CorpusBuilder(workspace=self._runtime.workspace)
         blocks = itertools.chain(self._ahead, self._blocks)
-        with self._runtime.stage(f"tokenising {self._path}") as share:
+        with self._runtime.stage(f"tokenising {self._path}") as progress_callback:
             for lines in tokenise_blocks(blocks, language, tokeniser, runtime=self._runtime):
                 if learner is not None:
                     learner.add(lines)
                 builder.add_lines([line.lower() for line in lines] if self._settings.lowercase else lines)
-                share(self._share)
+                progress_callback(self._share)
             _note_composed(self._composed, self._path, self._runtime)
             return builder.corpus()
 
@@ -238,12 +238,12 @@ def _composed(corpus: Corpus, path: PathLike, runtime: Runtime) -> Corpus:
     if unicodedata.is_normalized("NFC", words):
         return corpus
     builder, composed = CorpusBuilder(workspace=runtime.workspace), 0
-    with runtime.stage(f"composing letters of {path}") as share:
+    with runtime.stage(f"composing letters of {path}") as progress_callback:
         for at in corpus.sentences.blocks(_WORDS_AT_ONCE):
             lines = Corpus(vocab, corpus.sentences.part(at)).lines()
             composed += _compose(lines)
             builder.add_lines(lines)
-            share(at.stop / len(corpus))
+            progress_callback(at.stop / len(corpus))
     _note_composed(composed, path, runtime)
     return builder.corpus()
 

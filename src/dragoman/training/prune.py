@@ -13,7 +13,7 @@ from dragoman import kernels
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.phrases import PhrasePairs
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import UNK, Vocab
@@ -88,11 +88,11 @@ def negative_log_p(pairs: PhrasePairs, bitext: Bitext, *, runtime: Runtime = Run
 
     Counted are the sentence pairs of `bitext` that contain the source phrase, the target phrase, and both.
     """
-    with runtime.stage("finding source phrases") as share:
-        source = _occurrences(pairs.sources, pairs.source_vocab, bitext.source, share, runtime)
-    with runtime.stage("finding target phrases") as share:
-        target = _occurrences(pairs.targets, pairs.target_vocab, bitext.target, share, runtime)
-    with runtime.stage("counting common sentences") as share:
+    with runtime.stage("finding source phrases") as progress_callback:
+        source = _occurrences(pairs.sources, pairs.source_vocab, bitext.source, progress_callback, runtime)
+    with runtime.stage("finding target phrases") as progress_callback:
+        target = _occurrences(pairs.targets, pairs.target_vocab, bitext.target, progress_callback, runtime)
+    with runtime.stage("counting common sentences") as progress_callback:
         joint = kernels.count_common(
             source.values,
             source.offsets,
@@ -101,21 +101,21 @@ def negative_log_p(pairs: PhrasePairs, bitext: Bitext, *, runtime: Runtime = Run
             pairs.source_ids,
             pairs.target_ids,
             runtime.threads,
-            share,
+            progress_callback,
         )
-    with runtime.stage("testing significance") as share:
+    with runtime.stage("testing significance") as progress_callback:
         return kernels.fisher_exact(
             joint,
             source.lengths[pairs.source_ids],
             target.lengths[pairs.target_ids],
             len(bitext),
             runtime.threads,
-            share,
+            progress_callback,
         )
 
 
 def _occurrences(
-    phrases: Ragged[np.int32], vocab: Vocab, corpus: Corpus, share: ShareDone, runtime: Runtime
+    phrases: Ragged[np.int32], vocab: Vocab, corpus: Corpus, progress_callback: ProgressCallback, runtime: Runtime
 ) -> Ragged[np.int32]:
     """Return the sentences that contain each phrase."""
     words = phrases.values
@@ -125,7 +125,9 @@ def _occurrences(
         words = ids[words]
     text = corpus.sentences
     return Ragged(
-        *kernels.phrase_occurrences(words, phrases.offsets, text.values, text.offsets, runtime.threads, share)
+        *kernels.phrase_occurrences(
+            words, phrases.offsets, text.values, text.offsets, runtime.threads, progress_callback
+        )
     )
 
 

@@ -13,10 +13,10 @@ from dragoman import kernels
 from dragoman.core.corpus import Bitext, Corpus, Links, aligned_rows, links_before
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.phrases import PhrasePairs
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.spill import mapped_arrays
+from dragoman.core.spill import spill_arrays
 from dragoman.core.workspace import Workspace
 from dragoman.model.counted_pairs import CountedPairs, InstanceGroups, NumberedSides
 from dragoman.training.extract import PhraseInstances, Spans
@@ -167,17 +167,17 @@ class WeightedText(NamedTuple):
         links: Links,
         lexical: LexicalTables,
         workspace: Workspace | None = None,
-        share: ShareDone = lambda share: None,
+        progress_callback: ProgressCallback = lambda done: None,
     ) -> WeightedText:
         """Combine a bitext with its word alignment, after a check that they fit."""
         links = check_links(bitext, links)
-        source, target = word_weights(bitext, links, lexical, share)
+        source, target = word_weights(bitext, links, lexical, progress_callback)
         arrays: dict[str, Any] = {
             "first": links_before(bitext.source.sentences.offsets, links),
             "source": source,
             "target": target,
         }
-        arrays = mapped_arrays(workspace or Workspace(), "weights", arrays)
+        arrays = spill_arrays(workspace or Workspace(), "weights", arrays)
         return cls(bitext, links, arrays["first"], arrays["source"], arrays["target"])
 
     def for_kernels(self) -> kernels.AlignedText:
@@ -243,19 +243,19 @@ def check_smoothing(smoothing: str) -> None:
 def count_pairs(instances: PhraseInstances, text: WeightedText, *, runtime: Runtime = Runtime()) -> CountedPhrases:
     """Count the instances of each pair, and choose its word alignment."""
     source, target = text.bitext.source, text.bitext.target
-    with runtime.stage("numbering source phrases") as share:
-        sources = _number(source, instances.source_spans, share, runtime)
-    with runtime.stage("numbering target phrases") as share:
-        targets = _number(target, instances.target_spans, share, runtime)
-    with runtime.stage("collecting phrase pairs") as share:
-        groups = InstanceGroups.of(sources, targets, share, runtime)
+    with runtime.stage("numbering source phrases") as progress_callback:
+        sources = _number(source, instances.source_spans, progress_callback, runtime)
+    with runtime.stage("numbering target phrases") as progress_callback:
+        targets = _number(target, instances.target_spans, progress_callback, runtime)
+    with runtime.stage("collecting phrase pairs") as progress_callback:
+        groups = InstanceGroups.of(sources, targets, progress_callback, runtime)
         phrases = sources[1], targets[1]
         del sources, targets
         pair_of_instance = groups.pair_of_instance()
     place = ChosenLinks(*instances.source_spans, instances.target_begin)
-    with runtime.stage("choosing alignments") as share:
+    with runtime.stage("choosing alignments") as progress_callback:
         forward, backward = kernels.choose_alignments(
-            groups.order, groups.offsets, place.for_kernels(), text.for_kernels(), runtime.threads, share
+            groups.order, groups.offsets, place.for_kernels(), text.for_kernels(), runtime.threads, progress_callback
         )
         source_side = text.source_weights, source.sentences.offsets, *instances.source_spans
         target_side = text.target_weights, target.sentences.offsets, *instances.target_spans
@@ -285,18 +285,18 @@ def score_pairs(
         columns = [bwd, counted.backward_weights, fwd, counted.forward_weights]
         scores = np.stack(columns, axis=1, dtype=np.float32, casting="same_kind")
         del columns, bwd, fwd
-    with runtime.stage("sorting phrase pairs") as share:
-        rows = counted.best_first(scores, share, runtime)
+    with runtime.stage("sorting phrase pairs") as progress_callback:
+        rows = counted.best_first(scores, progress_callback, runtime)
         links = kernels.inner_links(rows.astype(np.uint32), counted.chosen.for_kernels(), text.for_kernels())
         occurrences = np.stack([counts.target, counts.source, counts.joint], axis=1).astype(np.float32)
         vocabs = text.bitext.source.vocab, text.bitext.target.vocab
         return counted.table(vocabs, rows, scores, occurrences, Ragged(*links)), rows
 
 
-def _number(corpus: Corpus, spans: Spans, share: ShareDone, runtime: Runtime) -> NumberedSides:
+def _number(corpus: Corpus, spans: Spans, progress_callback: ProgressCallback, runtime: Runtime) -> NumberedSides:
     """Number the distinct phrases of one side; return the id of each instance, and the phrases."""
     text = corpus.sentences
-    ids, words, offsets = kernels.number_spans(text.values, text.offsets, *spans, runtime.threads, share)
+    ids, words, offsets = kernels.number_spans(text.values, text.offsets, *spans, runtime.threads, progress_callback)
     return ids, Ragged(words, offsets)
 
 

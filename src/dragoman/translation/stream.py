@@ -188,7 +188,7 @@ class Stream:
             words = (prepare_markup(line, preparation) for line in lines)
         if trees is None:
             return words
-        return (trees.attached(line, parse_markup(line)[0] if markup else None) for line in words)
+        return (trees.attach(line, parse_markup(line)[0] if markup else None) for line in words)
 
 
 def _blocks(lines: Iterable[Lines]) -> Iterator[Iterable[str]]:

@@ -3,7 +3,7 @@
 import pytest
 
 from dragoman.core.errors import DataError
-from dragoman.core.journal import Journal, opened, sealed
+from dragoman.core.journal import Journal, seal, unseal
 
 
 @pytest.fixture
@@ -79,13 +79,13 @@ def test_older_lines_have_no_checksum_and_stand_before_those_that_have_one(tmp_p
         b'{"files": {}}',  # a checksum is missing
         b'{"number": 1, "checksum": 7}',
         b'{"number": 1, "checksum": "7"}',
-        sealed({"number": 1}).replace(b"checksum", b"checksun"),
-        sealed({"number": 1, "files": {}}).replace(b"checksum", b"checksun"),
+        seal({"number": 1}).replace(b"checksum", b"checksun"),
+        seal({"number": 1, "files": {}}).replace(b"checksum", b"checksun"),
         b"[" * 100_000,
     ],
 )
 def test_what_is_no_entry(data):
-    found = opened(data)
+    found = unseal(data)
     assert found is None or not found[1]
     if b"files" in data or b'"checksum"' in data:
         assert found is None

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import pytest
 
 from dragoman.core.errors import UsageError
-from dragoman.core.options import Options, option, options_from
+from dragoman.core.options import Options, option, parse_options
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Preset(Sample):
 def test_a_preset_stands_behind_what_is_given_and_before_the_defaults():
     assert (Preset().passes, Preset(preset="quickest").passes, Preset(preset="quickest").quick) == (5, 1, True)
     assert Preset(preset="quickest", passes=5).passes == Preset(5, preset="quickest").passes == 5
-    given = options_from(Preset, ["preset=quickest", "quick=false"])
+    given = parse_options(Preset, ["preset=quickest", "quick=false"])
     assert (given.passes, given.quick) == (1, False)
     for made in (Preset.from_dict(given.to_dict()), replace(given, rate=0.5), pickle.loads(pickle.dumps(given))):
         assert made == given
@@ -85,5 +85,5 @@ def test_help_and_bounds_are_kept_for_the_command_line():
 
 
 def test_paths_on_a_command_line():
-    assert options_from(Sample, ["place=some/where"]).place == Path("some/where")
-    assert options_from(Sample, ["name=some/where"]).name == "some/where"
+    assert parse_options(Sample, ["place=some/where"]).place == Path("some/where")
+    assert parse_options(Sample, ["name=some/where"]).name == "some/where"

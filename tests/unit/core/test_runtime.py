@@ -147,7 +147,7 @@ def test_what_is_said_goes_to_the_progress():
     runtime = Runtime(progress=heard)
     with runtime.stage("one") as share:
         share(0.25)
-    with runtime.counted("two", 4) as more:
+    with runtime.counter("two", 4) as more:
         more(2)
     runtime.note("three")
     runtime.warn("four")
@@ -162,7 +162,7 @@ def test_a_quiet_one_has_no_stages(warns):
     quiet = Runtime(progress=heard).quiet(warns=warns)
     for runtime in (quiet, quiet.quiet()):
         double(1, runtime)
-        with runtime.counted("more", 2) as more:
+        with runtime.counter("more", 2) as more:
             more(1)
     assert heard.heard == 2 * [("note", "1 with 1"), ("warn", "odd")][: 2 if warns else 1]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from dragoman.core.errors import DataError
-from dragoman.core.store import ArrayReader, ArrayWriter, let_go, load_array, load_arrays, rows_of, save_arrays
+from dragoman.core.store import ArrayReader, ArrayWriter, load_array, load_arrays, read_rows, release_pages, save_arrays
 from dragoman.core.workspace import resident_memory
 
 ARRAYS = {
@@ -134,9 +134,9 @@ def test_rows_of_a_mapped_array_are_read_and_not_mapped(tmp_path):
     save_arrays(tmp_path, ARRAYS)
     mapped = load_array(tmp_path / "ids.npy")
     for array in (mapped, ARRAYS["ids"], mapped[1:]):
-        assert rows_of(array, 1, 9).tolist() == array[1:9].tolist()
-    assert not np.shares_memory(rows_of(mapped, 0, 2), mapped)
-    assert np.shares_memory(rows_of(ARRAYS["ids"], 0, 2), ARRAYS["ids"])
+        assert read_rows(array, 1, 9).tolist() == array[1:9].tolist()
+    assert not np.shares_memory(read_rows(mapped, 0, 2), mapped)
+    assert np.shares_memory(read_rows(ARRAYS["ids"], 0, 2), ARRAYS["ids"])
 
 
 def test_arrays_that_were_let_go_take_no_memory_until_they_are_read_again(tmp_path):
@@ -145,6 +145,6 @@ def test_arrays_that_were_let_go_take_no_memory_until_they_are_read_again(tmp_pa
     before = resident_memory()
     assert mapped.sum() == (1 << 22) * ((1 << 22) - 1) // 2
     read = resident_memory()
-    let_go(mapped, own)
+    release_pages(mapped, own)
     assert read - resident_memory() > 0.9 * (read - before) > 1 << 24
     assert (mapped[-1], own.tolist()) == ((1 << 22) - 1, [0, 1, 2])

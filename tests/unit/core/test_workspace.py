@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.workspace import Workspace, free_memory, memory_size, resident_memory, shown_size
+from dragoman.core.workspace import Workspace, format_size, free_memory, memory_size, resident_memory
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_bad_sizes_are_refused(text):
 
 
 def test_sizes_for_people():
-    assert [shown_size(size) for size in (0, 2048, 300 << 20, 5 << 30)] == ["0 bytes", "2.0 kB", "300 MB", "5.0 GB"]
+    assert [format_size(size) for size in (0, 2048, 300 << 20, 5 << 30)] == ["0 bytes", "2.0 kB", "300 MB", "5.0 GB"]
 
 
 def test_memory_of_machine_and_process():

@@ -81,7 +81,7 @@ def test_another_text_is_shown_beside_the_sentence():
     words = [f"w{i}" for i in range(20)]
     line = "".join(f"(A {'other' if i == 10 else word})" for i, word in enumerate(words))
     with pytest.raises(DataError, match=r"tree has '\.\.\. w7 w8 w9 other w11 w12 w13 \.\.\.' where the sentence has"):
-        TreeFile([f"(S {line})"]).attached(" ".join(words))
+        TreeFile([f"(S {line})"]).attach(" ".join(words))
 
 
 def test_there_must_be_as_many_trees_as_lines():

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from dragoman.core.spill import Kept
+from dragoman.core.spill import SpilledArrays
 from dragoman.core.workspace import Workspace
 from dragoman.training.merge import _PAIR, _SOURCE, _steps
 
@@ -16,7 +16,7 @@ def test_steps_fit_though_the_first_source_phrases_have_most_pairs(tmp_path):
             firsts = np.arange(number, 1000, 2)
             sizes = np.where(firsts < 200, 6, 1)
             arrays = {"source_first": firsts, "first_pair": np.concatenate([[0], np.cumsum(sizes)])}
-            parts.append(Kept(workspace, f"part-{number}", arrays))
+            parts.append(SpilledArrays(workspace, f"part-{number}", arrays))
         steps = list(_steps(parts, [part.map("source_first") for part in parts], room))
         costs = [
             sum(

@@ -217,7 +217,7 @@ class Stages(Progress):
         assert not self.open, f"{name} begins inside {self.names[-1]}, but there is only one bar"
         self.names.append(name)
         self.open += 1
-        yield lambda share: None
+        yield lambda done: None
         self.open -= 1
 
     def warn(self, text):

@@ -119,11 +119,11 @@ def test_a_stage_that_is_damaged_is_made_again(bitext, tmp_path, file, damage):
     path.unlink(missing_ok=True) if data is None else path.write_bytes(data)
     notes = Notes()
     key = (checkpoint.folder / stage / "key").read_bytes().decode("latin-1")
-    found = checkpoint.found(stage, key, notes) if not file.endswith("key") else None
+    found = checkpoint.load(stage, key, notes) if not file.endswith("key") else None
     assert found is None
-    assert [text.startswith("what a training that was killed has left is made again: ") for text in notes.warned] == (
-        [] if file.endswith("key") else [True]
-    )
+    assert [
+        text.startswith("a stage of the killed training is damaged and is computed again: ") for text in notes.warned
+    ] == ([] if file.endswith("key") else [True])
     goes_on, again = trained(bitext, tmp_path / "out", 200_000, checkpoint)
     assert len(goes_on) == 1  # with the stage that is whole
     assert again == expected
@@ -133,7 +133,7 @@ def test_half_a_stage_is_none(bitext, tmp_path):
     checkpoint = Checkpoint(tmp_path / "out")
     (checkpoint.folder / "links.partial").mkdir(parents=True)
     (checkpoint.folder / "links").mkdir()
-    assert checkpoint.found("links", "key") is None
+    assert checkpoint.load("links", "key") is None
     assert trained(bitext, tmp_path / "out", None, checkpoint)[0] == []
 
 

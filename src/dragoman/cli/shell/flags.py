@@ -22,7 +22,7 @@ import typer
 from dragoman.cli.shell.commands import EXAMPLE, HEADING, HelpCommand, HelpGroup, command_entries
 from dragoman.core.errors import UsageError
 from dragoman.core.options import Options
-from dragoman.core.own_files import clear_leftovers_of, refuse_strangers
+from dragoman.core.own_files import clear_leftovers_of, refuse_foreign_files
 from dragoman.core.registry import Registry
 
 
@@ -171,7 +171,7 @@ def refuse_existing(out: Path, force: bool) -> None:
     clear_leftovers_of(out)
     if out.exists() and not force:
         raise UsageError(f"{out} exists; use --force to replace it")
-    refuse_strangers(out)
+    refuse_foreign_files(out)
 
 
 @dataclasses.dataclass(frozen=True)

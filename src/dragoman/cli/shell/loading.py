@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, count_lines, read_blocks, read_lines
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
 from dragoman.core.progress import SILENT
 from dragoman.core.runtime import Runtime
 from dragoman.decision.settings import SampleSource
 from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat, sniff
-from dragoman.formats.nbest.order import Id, Wanted, read_ids
+from dragoman.formats.nbest.order import Id, RequestedOrder, read_ids
 from dragoman.model.bundle import Model
 from dragoman.sampling.global_features import read_documents
 from dragoman.sampling.sampler import Sampler
@@ -90,7 +90,7 @@ def sample_drawer(
     translator: Translator, options: Sequence[str] | None, seed: int, *, runtime: Runtime = Runtime()
 ) -> SampleSource:
     """Return a function that draws samples as evidence for a decision rule."""
-    chains = Sampler.of(translator, options_from(Sampling, options or []))
+    chains = Sampler.of(translator, parse_options(Sampling, options or []))
     return partial(chains.sample, seed=seed, features=False, runtime=runtime)
 
 
@@ -134,16 +134,16 @@ def chosen_format(
     kind = sniff(path) if name is None else NBEST_FORMATS.get(name)
     if failed is not None and not hasattr(kind, "failed"):
         raise UsageError(f"--failed is for formats of JSON, in which a sentence can have failed; {path} is {kind.name}")
-    return options_from(kind, [*(options or []), *([] if failed is None else [f"failed={failed}"])])
+    return parse_options(kind, [*(options or []), *([] if failed is None else [f"failed={failed}"])])
 
 
-def output_order(order: Path | None, source: Path | None) -> Wanted | None:
+def output_order(order: Path | None, source: Path | None) -> RequestedOrder | None:
     """Return the order of the output that the user asks for, if any."""
     if order is not None and source is not None:
         raise UsageError("--order and --source both give the order of lists; give one of them")
     if order is not None:
-        return Wanted(order, ids=read_ids(order))
-    return None if source is None else Wanted(source, sources=[*read_lines(source)])
+        return RequestedOrder(order, ids=read_ids(order))
+    return None if source is None else RequestedOrder(source, sources=[*read_lines(source)])
 
 
 def with_id(name: Id, text: str) -> str:

@@ -17,7 +17,7 @@ import typer
 from dragoman.core.errors import UsageError
 from dragoman.core.progress import available_cores, live_progress
 from dragoman.core.runtime import Runtime
-from dragoman.core.work.workers import Needed, Workers
+from dragoman.core.work.workers import RequiredFile, Workers
 from dragoman.model.bundle import model_digest
 
 _PANEL = "Cluster (needs dragoman[cluster])"
@@ -56,7 +56,7 @@ class ClusterMachine(Machine):
     ] = 10.0
 
     @contextlib.contextmanager
-    def open(self, *, needs: Sequence[Needed] = (), runtime: Runtime | None = None) -> Iterator[Runtime]:
+    def open(self, *, needs: Sequence[RequiredFile] = (), runtime: Runtime | None = None) -> Iterator[Runtime]:
         """Yield a runtime with the workers of the cluster, if there is one; check that these have what is needed.
 
         `runtime` is the one of this process, if the command has made it already.
@@ -88,4 +88,4 @@ class ModelMachine(ClusterMachine):
         """Do as `open` does, and check that workers have the model; send it to them if the user says so."""
         if self.send_model and self.cluster is None:
             raise UsageError("--send-model goes with --cluster")
-        return self.open(needs=[Needed.of(model, model_digest, send=self.send_model)], runtime=runtime)
+        return self.open(needs=[RequiredFile.of(model, model_digest, send=self.send_model)], runtime=runtime)

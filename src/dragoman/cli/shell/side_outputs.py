@@ -148,7 +148,7 @@ class NBestLists:
     def _write(self) -> None:
         lists = replace(NBest.concatenate([*self.waiting.values()]), ids=tuple(self.waiting))
         self.waiting.clear()
-        for block in self.format.blocks(lists, self.path, runtime=self.runtime):
+        for block in self.format.format_blocks(lists, self.path, runtime=self.runtime):
             self.stream.write(block)
 
 

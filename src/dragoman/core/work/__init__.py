@@ -1,1 +1,1 @@
-"""Work that is cut into parts: in threads, in processes or on a cluster, and callers do not know which."""
+"""Executors of work in parts: threads, processes or a cluster. Callers need not know which."""

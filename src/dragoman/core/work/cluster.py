@@ -1,8 +1,8 @@
 """Workers of a Dask cluster: processes of this machine, those of a running scheduler, or jobs of a queue.
 
-Dask gives the work of a worker that is lost to another, and takes in workers that come late. What a function needs is
-sent with it; what is large is sent once to each worker, as the result of a task, so that it can be had again when the
-worker that had it is gone.
+Dask reassigns the work of a lost worker, and accepts workers that join late. A function is sent with its data; a large
+one is sent once to each worker, as the result of a task, so that it can be computed again if a worker that had it is
+lost.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from dragoman.core.errors import BusyError, DataError, DragomanError, UsageError, version
 from dragoman.core.progress import SILENT, Progress
 from dragoman.core.work.processes import ONE_THREAD, QUIET, Bundles, Job, Name, Watch, fork_server, loaded_by_workers
-from dragoman.core.work.workers import Found, Item, Needed, Workers, unfit
+from dragoman.core.work.workers import Found, Item, RequiredFile, Workers, unfit
 
 try:
     import cloudpickle
@@ -34,47 +34,47 @@ except ImportError:
 
 Answer = TypeVar("Answer")
 
-#: Larger functions are a task of their own, which workers get from each other; smaller ones come with each item.
+#: Larger pickled functions are a task of their own, which workers get from each other; smaller ones go with each item.
 _LARGE_BYTES = 1 << 16
 
 _LOOK_SECONDS = 0.5
-#: How long it may take until a worker that the scheduler has given up stops to work on a folder.
+#: Seconds until a worker that the scheduler has given up stops working on a folder.
 _BUSY_SECONDS = 300.0
-#: How long a result is waited for before somebody looks whether all is well.
+#: Seconds to wait for a result before the cluster is checked.
 _WAIT_SECONDS = 5.0
-#: How long nobody is there before it is said.
+#: Seconds without workers before a note is shown.
 _LONELY_SECONDS = 30.0
 
 _PLUGIN = "dragoman"
 
 _SETTINGS = {
-    # Models are mapped into memory, which looks like memory that is used.
+    # Mapped models look like used memory.
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
     "distributed.admin.large-graph-warning-threshold": "1TB",
-    # Nobody looks at profiles and pages of workers that end with the command.
+    # Profiles and dashboards are useless for workers that end with the command.
     "distributed.worker.profile.enabled": False,
     "distributed.worker.http.routes": [],
     "distributed.scheduler.http.routes": [],
     "distributed.diagnostics.nvml": False,
-    # Of a thousand messages each side would keep those below a megabyte: the work of minutes, twice.
+    # Otherwise each side keeps a thousand messages of up to a megabyte: the work of minutes, twice.
     "distributed.admin.low-level-log-length": 10,
-    # Looking at itself fifty times a second would take some hundredths of each process.
+    # Self-monitoring fifty times a second would take a few percent of each process.
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.tick.limit": "10s",
     "distributed.admin.system-monitor.interval": "10s",
-    # Dask's own also has workers give memory back all the time, which costs up to a quarter of a search.
+    # Dask's default also makes workers release memory all the time, which costs up to a quarter of a search.
     "distributed.nanny.pre-spawn-environ": ONE_THREAD,
     "distributed.comm.retry.count": 3,
-    # A process that was killed begins again by itself, which may take long where much is going on.
+    # A killed process restarts by itself, which may take long on a busy machine.
     "distributed.deploy.lost-worker-timeout": "120s",
 }
 
 
 class ClusterWorkers(Workers):
-    """The workers of a client; `cluster` is what was started for it, if anything, with so many `processes` here."""
+    """Workers of a Dask client; `cluster` was started for it, if anything, with `processes` processes here."""
 
     def __init__(self, client: Any, cluster: Any, name: str, progress: Progress = SILENT, *, processes: int = 0):
         self._client, self._cluster, self._name, self._progress = client, cluster, name, progress
@@ -85,16 +85,16 @@ class ClusterWorkers(Workers):
 
     @classmethod
     def local(cls, processes: int, progress: Progress = SILENT) -> ClusterWorkers:
-        """Processes of this machine, with a thread each."""
+        """Start processes on this machine, with one thread each."""
         _settle()
         if fork_server(loaded_by_workers()) is not None:
             dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
-            distributed.utils._forkserver_preload_set = True  # else it loads all that it knows of, here as well
+            distributed.utils._forkserver_preload_set = True  # otherwise it loads all plugins, here as well
         cluster = distributed.LocalCluster(
             n_workers=processes,
             threads_per_worker=1,
             processes=True,
-            dashboard_address="127.0.0.1:0",  # which has no pages; without it, a port that another may have
+            dashboard_address="127.0.0.1:0",  # no dashboard, which would need a port that may be in use
             memory_limit=0,
             silence_logs=logging.CRITICAL,
             **private_connection(),
@@ -104,7 +104,7 @@ class ClusterWorkers(Workers):
 
     @classmethod
     def at(cls, address: str, patience: float, progress: Progress = SILENT) -> ClusterWorkers:
-        """Those of the scheduler at an address, which must answer and have some in time."""
+        """Connect to the scheduler at an address, which must answer and have workers in time."""
         _settle()
         try:
             client = distributed.Client(address, timeout=patience, set_as_default=False)
@@ -124,7 +124,7 @@ class ClusterWorkers(Workers):
 
     @classmethod
     def queued(cls, path: str, progress: Progress = SILENT) -> ClusterWorkers:
-        """Jobs of a queue that a file describes; the first of them is waited for as long as the queue takes."""
+        """Submit jobs to a queue that a file describes, and wait for the first of them as long as the queue takes."""
         from dragoman.core.work.job_queue import JobQueue
 
         queue = JobQueue.read(path)
@@ -138,7 +138,7 @@ class ClusterWorkers(Workers):
 
     @property
     def count(self) -> int:
-        """How many threads the workers have together, as things were a second ago."""
+        """Total number of threads of the workers, at most a second old."""
         now = time.monotonic()
         if now - self._counted > 1:
             self._count, self._counted = sum(self._asked(self._client.nthreads).values()), now
@@ -147,7 +147,7 @@ class ClusterWorkers(Workers):
     def map(
         self, function: Callable[[Item], Found], items: Iterable[Item], *, window: int | None = None
     ) -> Iterator[Found]:
-        """Yield what a function makes of each item, in order."""
+        """Yield the result of a function for each item, in order."""
         packed = self._packed(function)
         bundles, flying, under_way = Bundles(items), deque[tuple[Any, list[Item]]](), 0
         try:
@@ -166,7 +166,7 @@ class ClusterWorkers(Workers):
                 flying.popleft()
                 future.release()
                 bundles.took(seconds, len(found), self.count)
-                if rest := sent[len(found) :]:  # the first of which failed: its error is to come in its turn
+                if rest := sent[len(found) :]:  # the first of which failed: its error is raised in its turn
                     flying.appendleft((self._submit(_called, packed, _pickled(rest)), rest))
                 for one in found:
                     yield pickle.loads(one)
@@ -175,7 +175,7 @@ class ClusterWorkers(Workers):
             self._forget(future for future, _ in flying)
 
     def _packed(self, function: Callable[[Any], Any]) -> Any:
-        """A function as it is sent: itself, or where to get it; the last one is remembered, for many short maps."""
+        """Return a function as it is sent: itself, or a future; the last one is remembered, for many short maps."""
         known, packed = self._last
         if known != function:
             packed = cloudpickle.dumps(function)
@@ -200,7 +200,7 @@ class ClusterWorkers(Workers):
                     try:
                         self._result(running.pop(name))
                     except BusyError as error:
-                        # Whoever was lost may not know that yet, and still be at it.
+                        # A lost worker may not know that yet, and still be working.
                         if time.monotonic() - busy.setdefault(name, time.monotonic()) > _BUSY_SECONDS:
                             failed[name] = error
                         else:
@@ -214,8 +214,8 @@ class ClusterWorkers(Workers):
             self._forget(running.values())
         return failed
 
-    def require(self, needs: Sequence[Needed]) -> None:
-        """Refuse workers that cannot do the work; those that come later cannot join if they cannot do it."""
+    def require(self, needs: Sequence[RequiredFile]) -> None:
+        """Refuse workers that cannot do the work, now and when they join later."""
         found = self._asked(self._client.run, unfit, version(), tuple(needs), on_error="return")
         for address, wrong in found.items():
             if isinstance(wrong, ImportError):
@@ -229,9 +229,9 @@ class ClusterWorkers(Workers):
         self._asked(self._client.register_plugin, _Handshake(version(), tuple(needs)), _PLUGIN)
 
     def close(self) -> None:
-        """Leave the cluster, and end it if it was started for this."""
+        """Leave the cluster, and stop it if it was started here."""
         self._last = None, None
-        with contextlib.suppress(Exception):  # who is gone needs no farewell
+        with contextlib.suppress(Exception):  # a scheduler that is gone needs no farewell
             if self._cluster is None and self._client.status == "running":
                 self._client.unregister_worker_plugin(_PLUGIN)
         for part in (self._client, self._cluster):
@@ -243,7 +243,7 @@ class ClusterWorkers(Workers):
         return self._asked(self._client.submit, function, *arguments, pure=False)
 
     def _first_of(self, futures: Sequence[Any]) -> None:
-        """Wait a moment for one of them to end."""
+        """Wait a moment for one of the futures to end."""
         with contextlib.suppress(TimeoutError), self._client.as_current():
             distributed.wait(futures, timeout=_LOOK_SECONDS, return_when="FIRST_COMPLETED")
         self._look_for_somebody()
@@ -253,7 +253,7 @@ class ClusterWorkers(Workers):
             try:
                 return future.result(timeout=_WAIT_SECONDS)
             except TimeoutError:
-                if future.status == "error":  # the work's own
+                if future.status == "error":  # an error of the work itself
                     raise
                 self._look_for_somebody()
             except distributed.KilledWorker:
@@ -267,13 +267,13 @@ class ClusterWorkers(Workers):
                 raise self._gone() from None
 
     def _look_for_somebody(self) -> None:
-        """Say if nobody has been there for a while; whoever comes goes on with the work."""
+        """Show a note if there have been no workers for a while; new ones continue the work."""
         if self._client.status != "running":
             raise self._gone()
         self._counted = 0.0
         now = time.monotonic()
         if self.count and self._count < self._processes:
-            self._cluster.scale(self._processes)  # one that ended before it was ready would not be begun again
+            self._cluster.scale(self._processes)  # a process that ended before it was ready would not be restarted
         if self._count:
             self._seen = now
         elif now - self._seen > _LONELY_SECONDS:
@@ -281,7 +281,7 @@ class ClusterWorkers(Workers):
             self._progress.note(f"{self._name} has no workers; the work goes on when there are some")
 
     def _asked(self, question: Callable[..., Answer], *arguments: Any, **named: Any) -> Answer:
-        """Ask the scheduler something."""
+        """Query the scheduler."""
         try:
             return question(*arguments, **named)
         except (OSError, RuntimeError, AttributeError):
@@ -297,26 +297,26 @@ class ClusterWorkers(Workers):
     def _forget(self, futures: Iterable[Any]) -> None:
         left = list(futures)
         if left and self._client.status == "running":
-            with contextlib.suppress(Exception):  # they are of no use any more, whatever happens to them
+            with contextlib.suppress(Exception):  # they are not needed any more
                 self._client.cancel(left)
 
 
 class _SchedulerGoneError(DataError):
-    """There is nobody left to give work to."""
+    """The scheduler is gone."""
 
 
-#: Addresses of workers of this process that are about to leave, because they cannot do the work.
+#: Addresses of workers of this process that are leaving because they cannot do the work.
 _LEAVING: set[str] = set()
 
 
 class _Handshake(distributed.WorkerPlugin):  # type: ignore[misc]
-    """Sends workers away that come later and cannot do the work."""
+    """Dask plugin that turns away workers that join later and cannot do the work."""
 
-    def __init__(self, wanted: str, needs: tuple[Needed, ...]):
+    def __init__(self, wanted: str, needs: tuple[RequiredFile, ...]):
         self._wanted, self._needs = wanted, needs
 
     def setup(self, worker: Any) -> None:
-        """Look at a worker."""
+        """Check a worker."""
         wrong = unfit(self._wanted, self._needs)
         if wrong is not None:
             _LEAVING.add(worker.address)
@@ -324,11 +324,11 @@ class _Handshake(distributed.WorkerPlugin):  # type: ignore[misc]
 
 
 def private_connection() -> dict[str, Any]:
-    """Return settings of a cluster under which only those that it starts itself can speak to it.
+    """Return security settings of a cluster that accepts only connections of its own processes.
 
-    Both sides of each connection show a certificate that is made for the cluster and never written to disk, or, for
-    jobs of a queue, to a folder that only the user can read. Without it, everybody who reaches a port of this machine
-    could send code to run.
+    Both sides of each connection present a certificate that is made for the cluster. It is never written to disk or,
+    for jobs of a queue, only to a folder that only the user can read. Without it, everybody who can reach a port of
+    this machine could send code to run.
     """
     try:
         return {"security": distributed.Security.temporary(), "protocol": "tls://"}
@@ -339,14 +339,14 @@ def private_connection() -> dict[str, Any]:
 
 
 def _settle() -> None:
-    """Give Dask its settings, and keep it quiet."""
+    """Configure Dask, and silence its log."""
     dask.config.set(_SETTINGS)
     importlib.import_module(QUIET)
 
 
 @lru_cache(maxsize=4)
 def _unpacked(packed: bytes) -> Callable[[Any], Any]:
-    """A function as it was sent; the same one for all items, so that it can remember what it has prepared."""
+    """Return a function that was sent; the same object for all items, so that it can cache what it prepares."""
     function: Callable[[Any], Any] = pickle.loads(packed)
     return function
 
@@ -360,9 +360,9 @@ def _pickled(value: Any) -> bytes:
 
 
 def _called(packed: bytes, items: bytes) -> tuple[float, list[bytes]]:
-    """Call a function with some items; returns how long it took, and what was made of those before one that failed.
+    """Call a function for some items; return the time, the results before the first failure, and the error.
 
-    Both sides pickle for themselves, because arrays that Dask hands over cannot be written to.
+    Both sides pickle by themselves, because arrays that Dask hands over are read-only.
     """
     _refuse_if_leaving()
     begin, found = time.perf_counter(), list[bytes]()
@@ -378,7 +378,7 @@ def _called(packed: bytes, items: bytes) -> tuple[float, list[bytes]]:
 
 
 def _done(folder: Path, packed: bytes) -> None:
-    """Do a long job, whose paths may be relative to a folder."""
+    """Run a long job, whose paths may be relative to a folder."""
     _refuse_if_leaving()
     if Path.cwd() != folder:
         os.chdir(folder)
@@ -386,6 +386,6 @@ def _done(folder: Path, packed: bytes) -> None:
 
 
 def _refuse_if_leaving() -> None:
-    """Give work back that came before a worker could leave."""
+    """Return work that came before a worker could leave."""
     if distributed.get_worker().address in _LEAVING:
         raise distributed.Reschedule

@@ -1,4 +1,4 @@
-"""Job queues: a TOML file says which, and what a job is; dask-jobqueue writes and submits the jobs."""
+"""Job queues: a TOML file describes the queue and its jobs; dask-jobqueue writes and submits them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dragoman.core.checksums import cache_folder
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.toml import read_toml
 
-#: The class of each queue in dask-jobqueue, and what its options are called there.
+#: The class of each queue in dask-jobqueue, and the names of its options there.
 _QUEUES = {
     "slurm": ("SLURMCluster", {"partition": "queue", "account": "account", "walltime": "walltime"}),
     "sge": ("SGECluster", {"partition": "queue", "account": "project", "walltime": "walltime"}),
@@ -21,7 +21,7 @@ _QUEUES = {
     "htcondor": ("HTCondorCluster", {"disk": "disk"}),
 }
 
-#: Options that all queues have, and what they are called there.
+#: Options of all queues, and their names there.
 _EVERYWHERE = {
     "cores": "cores",
     "memory": "memory",
@@ -36,10 +36,10 @@ _EVERYWHERE = {
 
 @dataclass(frozen=True)
 class JobQueue:
-    """What a file says of a queue.
+    """Settings of a job queue, from a file.
 
-    Each of the `jobs` asks for so many `cores` and so much `memory`, and has a worker for each core. `prologue` are
-    lines of shell before the worker starts, `directives` lines for the queue.
+    Each of the `jobs` requests `cores` and `memory`, and runs one worker per core. `prologue` holds shell lines to run
+    before the worker starts, `directives` lines for the queue.
     """
 
     queue: str
@@ -59,7 +59,7 @@ class JobQueue:
 
     @classmethod
     def read(cls, path: str | Path) -> JobQueue:
-        """Read a file; keys that do not exist, or that the queue does not know, are refused."""
+        """Read a file; unknown keys, and keys that the queue does not have, are refused."""
         values = read_toml(path)
         known = [field.name for field in fields(cls)]
         for key in values:
@@ -83,7 +83,7 @@ class JobQueue:
         return cls(**values)
 
     def cluster(self, connection: Mapping[str, Any]) -> Any:
-        """Return the cluster of dask-jobqueue, without jobs; `connection` says who may speak to it.
+        """Return the cluster of dask-jobqueue, without jobs; `connection` holds the security settings.
 
         Jobs find their certificates in the user's cache folder, which all machines of a queue see.
         """
@@ -96,7 +96,7 @@ class JobQueue:
             ) from None
         finally:
             if threading.current_thread() is threading.main_thread():
-                signal.signal(signal.SIGINT, handler)  # Dask's package makes Ctrl-C an ordinary end
+                signal.signal(signal.SIGINT, handler)  # dask-jobqueue turns Ctrl-C into an ordinary exit
         name, own = _QUEUES[self.queue]
         values = {
             theirs: list(value) if isinstance(value, tuple) else value
@@ -104,7 +104,7 @@ class JobQueue:
             if (value := getattr(self, ours)) not in (None, ())
         }
         values["job_script_prologue"] = [*_MEMORY_STAYS, *values.get("job_script_prologue", [])]
-        # Models are mapped into memory, which would look as if a worker used too much of it.
+        # Mapped models look like used memory.
         extra = ["--memory-limit", "0"]
         keys = cache_folder() / "keys"
         keys.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -118,7 +118,7 @@ class JobQueue:
         )
 
 
-#: By Dask's own settings workers give memory back all the time, which costs up to a quarter of a search.
+#: By Dask's default, workers release memory all the time, which costs up to a quarter of a search.
 _MEMORY_STAYS = ("export MALLOC_TRIM_THRESHOLD_=134217728", "export MALLOC_MMAP_THRESHOLD_=33554432")
 
 

@@ -1,7 +1,7 @@
-"""Long jobs side by side, each in a process of its own; and short items that are sent several at a time.
+"""Long jobs in parallel processes, and bundles of short items.
 
-A task costs whoever gives it out some milliseconds, however small it is. How many items are one task is therefore found
-out on the way, by how long they take; what is made of an item does not depend on it.
+A task costs its scheduler some milliseconds, however small it is. The number of items per task is therefore adapted to
+the time that they take; results do not depend on it.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ Job = Callable[[], None]
 Watch = Callable[[], None]
 
 _LOOK_SECONDS = 0.5
-#: So long a job is tried again if its folder is being worked on.
+#: Seconds for which a job is retried while its folder is locked.
 _BUSY_SECONDS = 10.0
 
-#: What keeps Dask quiet when it is loaded.
+#: The module that silences Dask's log.
 QUIET = "dragoman.core.work.quiet"
-#: Libraries that would begin as many threads as there are cores, in each of many processes.
+#: Libraries that would start a thread per core in each process.
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 
 def run_all(jobs: Mapping[Name, Job], workers: int, watch: Watch) -> dict[Name, DragomanError]:
-    """Run all jobs, so many at a time; returns the errors of those that failed.
+    """Run all jobs, a limited number at a time; return the errors of those that failed.
 
     `watch` is called about twice a second and whenever a job ends. If this is interrupted, so are the jobs.
     """
@@ -62,7 +62,7 @@ def run_all(jobs: Mapping[Name, Job], workers: int, watch: Watch) -> dict[Name, 
                     continue
                 del running[name]
                 error = _outcome(begun.exitcode, answer)
-                # Whoever worked for a command that was killed may not know that yet, and still be at it.
+                # A process of a killed command may not know that yet, and still be working.
                 if isinstance(error, BusyError) and time.monotonic() < busy.setdefault(name, _busy_until()):
                     waiting.append(name)
                 elif error is not None:
@@ -79,12 +79,12 @@ def _busy_until() -> float:
 
 
 def _context(modules: Iterable[str]) -> ForkServerContext | SpawnContext:
-    """How processes begin: never as a fork of this one, which may have threads."""
+    """Return the way to start processes: never by a fork of this one, which may have threads."""
     return fork_server(modules) or multiprocessing.get_context("spawn")
 
 
 def fork_server(modules: Iterable[str]) -> ForkServerContext | None:
-    """Begin a process, on Linux, of which others are forks: it loads what they need and does nothing else."""
+    """Start a fork server on Linux, which preloads the modules that workers need."""
     if sys.platform != "linux":
         return None
     context = multiprocessing.get_context("forkserver")
@@ -103,14 +103,14 @@ def fork_server(modules: Iterable[str]) -> ForkServerContext | None:
 
 
 def loaded_by_workers() -> list[str]:
-    """What workers of a local cluster are likely to need: Dask, and what this process has loaded of our own."""
+    """Return the modules that local workers are likely to need: Dask, and ours that this process has loaded."""
     commands = ("dragoman.cli", "dragoman.serve")
     ours = (name for name in sys.modules if name.startswith("dragoman.") and not name.startswith(commands))
     return ["distributed.nanny", QUIET, *ours]
 
 
 def _end_with_parent() -> None:
-    """Nobody must go on in the background when the parent was killed and could not end us."""
+    """End this process when its parent is killed."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     wait([parent.sentinel])
@@ -130,7 +130,7 @@ def _outcome(code: int | None, pipe: Connection) -> DragomanError | None:
 
 
 def _work(job: Job, pipe: Connection) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops us
     Thread(target=_end_with_parent, daemon=True).start()
     try:
         job()
@@ -140,14 +140,14 @@ def _work(job: Job, pipe: Connection) -> None:
 
 Item = TypeVar("Item")
 
-#: How long a task should take: long beside its cost, and not too long for whoever waits or loses a worker.
+#: Seconds that a task should take: long relative to its cost, and short for those who wait or lose a worker.
 _SECONDS = 1.0
-#: And so long for each worker, so that whoever gives out tasks can keep pace with many of them.
+#: Additional seconds per worker, so that the scheduler can keep up with many of them.
 _SECONDS_A_WORKER = 0.006
 
 
 class Bundles(Generic[Item]):
-    """Cuts a stream into bundles: single items first, more when they turn out to be short, fewer towards the end.
+    """Cuts a stream into bundles: single items first, larger bundles of short items, smaller ones towards the end.
 
     >>> bundles = Bundles(range(20))
     >>> bundles.next(workers=1, room=100)
@@ -167,12 +167,12 @@ class Bundles(Generic[Item]):
 
     @property
     def waiting(self) -> int:
-        """How many items were taken from the stream and are in no bundle yet."""
+        """Number of items taken from the stream that are in no bundle yet."""
         return len(self._waiting)
 
     def next(self, workers: int, room: int) -> list[Item]:
-        """Return the next items, at most as many as there is room for; none if there are no more."""
-        # As much is looked at as shows whether the end is near.
+        """Return the next items, at most `room`; none at the end."""
+        # Read ahead far enough to see whether the end is near.
         wanted = min(room, 4 * workers * self._size) - len(self._waiting)
         self._waiting.extend(itertools.islice(self._stream, max(0, wanted)))
         share = -(-len(self._waiting) // (4 * workers))
@@ -180,7 +180,7 @@ class Bundles(Generic[Item]):
         return [self._waiting.popleft() for _ in range(size)]
 
     def took(self, seconds: float, items: int, workers: int = 1) -> None:
-        """Learn how long a bundle took; the next are at most twice as large."""
+        """Record the time of a bundle; the next ones are at most twice as large."""
         each = seconds / items
         self._pace = each if self._pace == 0 else (self._pace + each) / 2
         wanted = max(_SECONDS, workers * _SECONDS_A_WORKER) / max(self._pace, 1e-6)

@@ -1,11 +1,11 @@
-"""Keeps Dask quiet, in this process and in those that are forks of one that has loaded this.
+"""Silences Dask's log, in this process and in processes forked from one that has imported this module.
 
-What it has to say of lost workers, and of a command that ends, is for the logs of those who run a scheduler.
+Dask's messages about lost workers and ending commands belong in the logs of a scheduler.
 """
 
 import logging
 
-import distributed  # sets its own levels when it is loaded
+import distributed  # sets its own levels when it is imported
 
 for _name in (
     distributed.__name__,

@@ -1,7 +1,7 @@
 """Executors: threads of this process, or Dask workers near and far. Callers need not know which.
 
-Parts of the work are pure functions of what they are given, or write files of their own names, whole or not at all: one
-that is done twice, because a worker was lost on the way, counts once. Nothing that is random may depend on who does it.
+Parts of the work are pure functions of their input, or write complete files under names of their own, so that work that
+is done twice, because a worker was lost, counts once. Randomness must not depend on the worker.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from typing import Protocol, Self, TypeVar
 
 from dragoman.core.checksums import cache_folder
 from dragoman.core.errors import DragomanError, UsageError, version
-from dragoman.core.progress import SILENT, Progress, Remembered
+from dragoman.core.progress import SILENT, Progress, ProgressRecorder
 from dragoman.core.work.processes import Job, Name, Watch, fork_server, loaded_by_workers, run_all
 
 _SENT = "sent"
 
 
-def packed(folder: Path) -> bytes:
-    """All files of a folder, as one."""
+def pack_folder(folder: Path) -> bytes:
+    """Return an archive of all files of a folder."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as archive:
         archive.add(folder, arcname=".")
@@ -38,7 +38,7 @@ def packed(folder: Path) -> bytes:
 
 
 def keep_sent(digest: str, files: bytes) -> None:
-    """Unpack a folder, unless it is there already; several processes of a machine may do so at a time."""
+    """Unpack a folder, unless it is there already; several processes of a machine may do so at the same time."""
     place = _place(digest)
     if place.exists():
         return
@@ -49,14 +49,14 @@ def keep_sent(digest: str, files: bytes) -> None:
             archive.extractall(partial, filter="data")
         partial.rename(place)
     except OSError:
-        if not place.exists():  # else another process was faster
+        if not place.exists():  # otherwise another process was faster
             raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
 def place_of(path: Path, digest: str) -> Path:
-    """Where a folder is on this machine: at its path, or where it was unpacked."""
+    """Return the place of a folder on this machine: its path, or where it was unpacked."""
     sent = _place(digest)
     return sent if sent.exists() else path
 
@@ -66,10 +66,10 @@ def _place(digest: str) -> Path:
 
 
 @dataclass(frozen=True)
-class Needed:
-    """A file or folder that workers read, by its absolute path: `read` says what it holds, in a few letters.
+class RequiredFile:
+    """A file or folder that workers read, by its absolute path; `read` returns a digest of its contents.
 
-    It is on a file system that all see, or it was `sent`: then it is unpacked where a worker keeps such things.
+    It is on a shared file system, or it was `sent`: then each machine unpacks it into its cache.
     """
 
     path: Path
@@ -78,13 +78,13 @@ class Needed:
     sent: bytes | None = None
 
     @classmethod
-    def of(cls, path: Path, read: Callable[[Path], str], *, send: bool = False) -> Needed:
-        """Look at what is needed on this machine; `send` packs a folder up for workers that do not see it."""
+    def of(cls, path: Path, read: Callable[[Path], str], *, send: bool = False) -> RequiredFile:
+        """Describe a file on this machine; with `send`, a folder is packed for workers that cannot see it."""
         found = path.absolute()
-        return cls(found, read(found), read, packed(found) if send else None)
+        return cls(found, read(found), read, pack_folder(found) if send else None)
 
     def missing(self) -> str | None:
-        """What is wrong with it on the machine that this runs on, or None."""
+        """Return what is wrong with it on this machine, or None."""
         if self.sent is not None:
             keep_sent(self.digest, self.sent)
         place = place_of(self.path, self.digest)
@@ -97,8 +97,8 @@ class Needed:
         return None if found == self.digest else f"has something else at {place}"
 
 
-def unfit(wanted: str, needs: Sequence[Needed]) -> str | None:
-    """Why the process that this runs in cannot do the work, or None."""
+def unfit(wanted: str, needs: Sequence[RequiredFile]) -> str | None:
+    """Return why this process cannot do the work, or None."""
     if version() != wanted:
         return f"has Dragoman {version()}, and this is {wanted}"
     return next((wrong for need in needs if (wrong := need.missing()) is not None), None)
@@ -114,29 +114,29 @@ _ADDRESS = re.compile(r"[a-z]+://\S+")
 
 
 class Task(Protocol[Input, Output]):
-    """Work on one item of many, here, or on a worker as `remote`, which also returns what there was to say."""
+    """Work on one item of many, here, or on a worker as `remote`, which also returns its messages."""
 
     @property
-    def remote(self) -> Callable[[Input], tuple[Output, Remembered]]:
-        """The same work as it is sent to workers."""
+    def remote(self) -> Callable[[Input], tuple[Output, ProgressRecorder]]:
+        """The same work, as it is sent to workers."""
 
     def __call__(self, item: Input, /) -> Output:
         """Do the work in this process."""
 
-    def tell(self, told: Remembered) -> None:
-        """Say here what was said on a worker."""
+    def replay(self, told: ProgressRecorder) -> None:
+        """Show the messages of a worker here."""
 
 
 class Workers(ABC):
-    """Does work that is cut into parts. Use it in a `with`, at whose end those that were started for it end as well."""
+    """Executor of work in parts; a context manager, at whose end workers that were started for it are stopped."""
 
     @classmethod
     def of(
         cls, where: str | None = None, *, threads: int = 1, patience: float = 10.0, progress: Progress = SILENT
     ) -> Workers:
-        """Return those at some place: `threads`, `local:4`, `tcp://host:port`, or a TOML file for a job queue.
+        """Return the workers at a place: `threads`, `local:4`, `tcp://host:port`, or a TOML file for a job queue.
 
-        The latter three need Dask. `patience` is for how many seconds somebody must answer.
+        The latter three need Dask. `patience` is the time limit for an answer, in seconds.
 
         >>> with Workers.of("threads", threads=2) as workers:
         ...     list(workers.map(abs, [3, -2, -1]))
@@ -152,7 +152,7 @@ class Workers(ABC):
                 "tcp://host:8786, or a TOML file for a job queue"
             )
         if local and find_spec("distributed") is not None:
-            fork_server(loaded_by_workers())  # loads what workers need while this process does the same
+            fork_server(loaded_by_workers())  # loads the modules of workers while this process loads its own
         from dragoman.core.work.cluster import ClusterWorkers
 
         if local:
@@ -164,25 +164,25 @@ class Workers(ABC):
     @property
     @abstractmethod
     def count(self) -> int:
-        """How many parts are worked on at a time, as things are now."""
+        """Number of parts that can be worked on at a time now."""
 
     def threads_of(self, jobs: int) -> int:
-        """How many threads each of some long jobs may use."""
+        """Return the number of threads that each of some long jobs may use."""
         return 1
 
     @abstractmethod
     def map(
         self, function: Callable[[Item], Found], items: Iterable[Item], *, window: int | None = None
     ) -> Iterator[Found]:
-        """Yield what a function makes of each item, in order, as it becomes known.
+        """Yield the result of a function for each item, in order, as it becomes known.
 
-        At most `window` items are under way or wait to be taken, by default some more than there are workers. The
-        function is one of a module, or an object whose class is; both must be ready to be pickled.
+        At most `window` items are in progress or wait to be taken, by default a few more than there are workers. The
+        function is one of a module, or an instance of a class of a module, because it is pickled.
         """
 
     @property
     def parts_at_once(self) -> int:
-        """Number of large parts that are in memory together: some more than there are workers."""
+        """Number of large parts that are in memory together: a few more than there are workers."""
         return 2 * self.count + 2
 
     def threads_per_part(self, threads: int) -> int:
@@ -190,29 +190,29 @@ class Workers(ABC):
         return 1
 
     def each(self, task: Task[Item, Found], items: Iterable[Item], threads: int, window: int | None) -> Iterator[Found]:
-        """Yield what a task makes of each item, in order; items are spread over workers, or here over `threads`."""
+        """Yield the result of a task for each item, in order; items are spread over workers, or here over `threads`."""
         for found, told in self.map(task.remote, items, window=window):
-            task.tell(told)
+            task.replay(told)
             yield found
 
     def in_turn(self, task: Task[Item, Found], parts: Iterable[Item], window: int | None) -> Iterator[Found]:
-        """Yield what a task makes of each large part, in order; spread over workers, or here one after another."""
+        """Yield the result of a task for each large part, in order; on workers, or here one after another."""
         return self.each(task, parts, 1, window or self.parts_at_once)
 
     @abstractmethod
     def run_all(self, jobs: Mapping[Name, Job], watch: Watch, *, threads: int = 1) -> dict[Name, DragomanError]:
-        """Run long jobs, which use so many threads each, in processes of their own; returns what failed, and how.
+        """Run long jobs in processes of their own, with `threads` threads each; return the errors by job.
 
         `watch` is called about twice a second and whenever a job ends. If this is interrupted, so are the jobs.
         """
 
     @abstractmethod
-    def require(self, needs: Sequence[Needed]) -> None:
-        """Refuse workers of another version, or without something that the work needs; each is named."""
+    def require(self, needs: Sequence[RequiredFile]) -> None:
+        """Refuse workers of another version, or without a file that the work needs; each is named."""
 
     @abstractmethod
     def close(self) -> None:
-        """End those that were started for this."""
+        """Stop the workers that were started for this."""
 
     def __enter__(self) -> Self:
         return self
@@ -222,7 +222,7 @@ class Workers(ABC):
 
 
 class ThreadWorkers(Workers):
-    """Threads of this process, and for long jobs processes beside it."""
+    """Threads of this process, and separate processes for long jobs."""
 
     parts_at_once = 1
 
@@ -231,46 +231,46 @@ class ThreadWorkers(Workers):
 
     @property
     def count(self) -> int:
-        """The number of threads."""
+        """Number of threads."""
         return self._threads
 
     def threads_of(self, jobs: int) -> int:
-        """An equal share for each of those that run at a time."""
+        """Return an equal share of the threads for each job that runs at a time."""
         return max(1, self._threads // max(1, min(self._threads, jobs)))
 
     def map(
         self, function: Callable[[Item], Found], items: Iterable[Item], *, window: int | None = None
     ) -> Iterator[Found]:
-        """Yield what a function makes of each item, in order."""
+        """Yield the result of a function for each item, in order."""
         return _in_threads(function, items, self._threads, window)
 
     def threads_per_part(self, threads: int) -> int:
-        """All of them."""
+        """Return the number of all threads."""
         return threads
 
     def each(self, task: Task[Item, Found], items: Iterable[Item], threads: int, window: int | None) -> Iterator[Found]:
-        """Yield what a task makes of each item, in order."""
+        """Yield the result of a task for each item, in order."""
         return map(task, items) if threads == 1 else _in_threads(task, items, threads, window)
 
     def in_turn(self, task: Task[Item, Found], parts: Iterable[Item], window: int | None) -> Iterator[Found]:
-        """Yield what a task makes of each part, in order, one after another."""
+        """Yield the result of a task for each part, in order, one after another."""
         return map(task, parts)
 
     def run_all(self, jobs: Mapping[Name, Job], watch: Watch, *, threads: int = 1) -> dict[Name, DragomanError]:
-        """Run jobs in as many processes as there are threads for."""
+        """Run jobs in as many processes as there are threads."""
         return run_all(jobs, max(1, self._threads // threads), watch)
 
-    def require(self, needs: Sequence[Needed]) -> None:
-        """Refuse nothing: this process has all that there is."""
+    def require(self, needs: Sequence[RequiredFile]) -> None:
+        """Do nothing: this process has all files."""
 
     def close(self) -> None:
-        """End nothing: threads and processes end with their work."""
+        """Do nothing: threads and processes end with their work."""
 
 
 def _in_threads(
     function: Callable[[Item], Found], items: Iterable[Item], threads: int, window: int | None
 ) -> Iterator[Found]:
-    """Yield what a function makes of each item, in order; at most `window` are under way or wait to be taken."""
+    """Yield the result of a function for each item, in order; at most `window` are in progress or wait to be taken."""
     stream, flying = iter(items), deque[Callable[[], Found]]()
     pool = ThreadPoolExecutor(threads)
     try:
@@ -281,7 +281,7 @@ def _in_threads(
                 return
             yield flying.popleft()()
     except BaseException:
-        getattr(function, "stop", int)()  # or what is under way would be waited for to its end
+        getattr(function, "stop", int)()  # otherwise it would wait for all work in progress
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

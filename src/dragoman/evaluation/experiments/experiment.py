@@ -24,15 +24,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dragoman.core.checksums import digest_of
+from dragoman.core.checksums import digest_file
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
-from dragoman.core.locks import locked
-from dragoman.core.own_files import EXPERIMENT, LOCK, is_leftover
-from dragoman.core.progress import ShareDone
+from dragoman.core.own_files import EXPERIMENT, LOCK, is_leftover, lock_folder
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
 from dragoman.core.toml import format_toml, read_toml
-from dragoman.core.work.workers import Needed
+from dragoman.core.work.workers import RequiredFile
 from dragoman.evaluation.experiments.plan import Method, Plan
 from dragoman.evaluation.experiments.translations import Translations
 from dragoman.metrics.references import read_references
@@ -94,7 +93,7 @@ class Experiment:
         text, content = path.read_bytes(), plan.content()
         kept = out / _PLAN
         _refuse_used(out)
-        with locked(out):
+        with lock_folder(out):
             if not kept.exists():
                 _refuse_used(out)
                 _begin(out, text, content)
@@ -125,7 +124,7 @@ class Experiment:
         if plan.systems is not None:
             plan.systems.train(plan.job, runtime=runtime.here())
         jobs = plan.jobs()
-        workers.require([Needed.of(plan.job.model, model_digest), Needed.of(self.out / _PLAN, digest_of)])
+        workers.require([RequiredFile.of(plan.job.model, model_digest), RequiredFile.of(self.out / _PLAN, digest_file)])
         share = Runtime(threads=workers.threads_of(len(jobs)))
         cells = {
             f"{method.name}, seed {seed}": Cell(
@@ -136,8 +135,8 @@ class Experiment:
         first = partial(_translate_untuned, self._translations(plan.job, self.untuned, share))
         if any(cell.translations.is_older for cell in cells.values()):
             runtime.warn(f"{self.out}: is of an older version, without checksums: damage may go unnoticed")
-        with runtime.stage("the experiment") as done:
-            watch = _Watch(cells, plan.job.loop.iterations + 1, done, runtime)
+        with runtime.stage("the experiment") as progress_callback:
+            watch = _Watch(cells, plan.job.loop.iterations + 1, progress_callback, runtime)
             failed = workers.run_all({"untuned": first, **cells}, watch, threads=share.threads)
         if failed:
             name, error = next(iter(failed.items()))
@@ -151,8 +150,8 @@ class Experiment:
 class _Watch:
     """Progress of runs, read from their folders."""
 
-    def __init__(self, cells: dict[str, Cell], steps: int, done: ShareDone, runtime: Runtime):
-        self._cells, self._steps, self._done, self._runtime = cells, steps, done, runtime
+    def __init__(self, cells: dict[str, Cell], steps: int, progress_callback: ProgressCallback, runtime: Runtime):
+        self._cells, self._steps, self._done, self._runtime = cells, steps, progress_callback, runtime
         self._seen = {name: len(_events(cell)) for name, cell in cells.items()}
 
     def __call__(self) -> None:
@@ -184,7 +183,7 @@ def _events(cell: Cell) -> list[dict[str, Any]]:
 def _translate_untuned(translations: Translations) -> None:
     job = translations.job
     model = Model.load(job.model)
-    with locked(translations.folder):
+    with lock_folder(translations.folder):
         translations.write(job.start_weights(model), {})
 
 
@@ -208,7 +207,7 @@ def _remove(out: Path) -> None:
     """Remove all results of an experiment, but not its plan, unless a process still works in one of its folders."""
     with contextlib.ExitStack() as stack:
         for folder in sorted([*out.glob("runs/*/*/run.toml"), *out.glob("untuned/tests")]):
-            stack.enter_context(locked(folder.parent))
+            stack.enter_context(lock_folder(folder.parent))
         EXPERIMENT.remove(out, keep=[_PLAN, _CONTENT])
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from dragoman.core.checksums import is_whole
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
-from dragoman.core.journal import FILES, opened, sealed
+from dragoman.core.journal import FILES, seal, unseal
 
 #: The file with the checksums of the others.
 RECORD = "files.json"
@@ -65,7 +65,7 @@ class FileRecord:
         known = before | {self._name(path): value for path, value in checksums}
         if known != before:
             with open_output(self._record) as stream:
-                stream.write(sealed({FILES: dict(sorted(known.items()))}) + b"\n")
+                stream.write(seal({FILES: dict(sorted(known.items()))}) + b"\n")
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self._folder).as_posix()
@@ -74,7 +74,7 @@ class FileRecord:
         """Return all checksums, or None if there is no record."""
         if self.is_older:
             return None
-        found = opened(self._record.read_bytes().removesuffix(b"\n"))
+        found = unseal(self._record.read_bytes().removesuffix(b"\n"))
         if found is None or not found[1]:
             raise DataError(
                 f"is damaged ({_cell(self._folder)})",

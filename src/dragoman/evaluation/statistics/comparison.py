@@ -299,10 +299,10 @@ class RuleComparison:
     def compare(self, candidates: Sequence[RuleCandidate]) -> list[RuleResult]:
         """Choose options and translate, rule by rule."""
         found = []
-        with self._runtime.stage("comparing decision rules") as share:
+        with self._runtime.stage("comparing decision rules") as progress_callback:
             for i, candidate in enumerate(candidates):
                 found.append(self._one(candidate))
-                share((i + 1) / len(candidates))
+                progress_callback((i + 1) / len(candidates))
         return found
 
     def _one(self, candidate: RuleCandidate) -> RuleResult:

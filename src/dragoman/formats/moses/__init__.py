@@ -1,1 +1,1 @@
-"""The tables, search graphs and configuration files of Moses, one format a file."""
+"""Moses' tables, search graphs and configuration files, one module per format."""

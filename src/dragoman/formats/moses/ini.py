@@ -1,8 +1,8 @@
-"""Moses' configuration, `moses.ini`: which models there are, where their files lie, and the weights.
+"""Moses' configuration, `moses.ini`: the models, their files, and the weights.
 
-Two versions are about. Version 2 has `[feature]` lines such as `KENLM name=LM0 path=lm.arpa order=3` and `[weight]`
-lines such as `LM0= 0.5`. Version 1 has a section for each kind of model and of weight; it is read as if it were
-version 2 (see `moses_ini_v1`), and version 2 is what we write.
+There are two versions. Version 2 has `[feature]` lines such as `KENLM name=LM0 path=lm.arpa order=3` and `[weight]`
+lines such as `LM0= 0.5`. Version 1 has a section for each kind of model and of weight; it is converted to
+version 2 when it is read (see `ini_v1`). Version 2 is written.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, open_output, read_lines
 from dragoman.core.runtime import Runtime
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 from dragoman.formats.moses import ini_v1
 from dragoman.formats.moses.ini_v1 import IniLine, Sections, number, whole_number, words
 
@@ -29,19 +29,19 @@ _REORDERING = frozenset({"LexicalReordering"})
 _LANGUAGE_MODELS = frozenset({"IRSTLM", "KENLM", "LazyKENLM", "SRILM"})
 _KNOWN = _PENALTIES | _TABLES | _REORDERING | _LANGUAGE_MODELS
 
-# What only models for the chart search have: their sections, and the numbers of its algorithms.
+# Specific to models for the chart search: their sections, and the numbers of its algorithms.
 _CHART_SECTIONS = frozenset({"max-chart-span", "non-terminals"})
 _CHART_SEARCHES = frozenset({"3", "5"})
 
-# What may be added to a path that a line gives: compression, or the main file of a binary table.
+# Endings that may be added to the path of a line: compression, or the main file of a binary table.
 _ENDINGS = ("", ".gz", ".bz2", ".xz", ".zst", ".binphr.idx", ".minphr", ".binlexr.idx", ".minlexr")
 
 
 @dataclass(frozen=True)
 class MosesFeature:
-    """One feature function: its kind, its name among the weights, and its other arguments as they were written.
+    """A feature function: its kind, its name among the weights, and its other arguments, unparsed.
 
-    `file` is where the argument `path` was found. A feature of a kind that we do not know is kept as it is.
+    `file` is the file that the argument `path` names. A feature of unknown kind is kept unchanged.
     """
 
     kind: str
@@ -53,28 +53,28 @@ class MosesFeature:
 
     @property
     def is_known(self) -> bool:
-        """Whether this is a feature of ordinary phrase-based or hierarchical models."""
+        """True for a feature of ordinary phrase-based or hierarchical models."""
         return self.kind in _KNOWN
 
     @property
     def is_phrase_table(self) -> bool:
-        """Whether this is a phrase table or, in a hierarchical model, a rule table or glue grammar."""
+        """True for a phrase table or, in a hierarchical model, a rule table or glue grammar."""
         return self.kind in _TABLES
 
     @property
     def is_reordering(self) -> bool:
-        """Whether this is a lexicalised reordering table."""
+        """True for a lexicalised reordering table."""
         return self.kind in _REORDERING
 
     @property
     def is_language_model(self) -> bool:
-        """Whether this is an n-gram language model."""
+        """True for an n-gram language model."""
         return self.kind in _LANGUAGE_MODELS
 
 
 @dataclass(frozen=True)
 class MosesIni:
-    """A configuration: the features with their weights, and the lines of all other sections as they are.
+    """A configuration: the features with their weights, and the unparsed lines of all other sections.
 
     >>> ini = MosesIni((MosesFeature("WordPenalty", "WordPenalty0", (-1.0,)),), {"distortion-limit": ("6",)})
     >>> ini.distortion_limit, ini.feature("WordPenalty0").weights
@@ -85,28 +85,28 @@ class MosesIni:
     sections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def feature(self, name: str) -> MosesFeature:
-        """Return the feature of that name."""
+        """Return the feature with that name."""
         return next(feature for feature in self.features if feature.name == name)
 
     @property
     def distortion_limit(self) -> int | None:
-        """How far a phrase may jump, if the file says so; negative means without limit."""
+        """Distortion limit, if the file has one; negative means no limit."""
         return self._integer("distortion-limit")
 
     @property
     def table_limit(self) -> int | None:
-        """How many translations of a phrase are considered, if a section of its own says so."""
+        """Number of translations per phrase, if the file has a section for it."""
         return self._integer("ttable-limit")
 
     @property
     def is_hierarchical(self) -> bool:
-        """Whether this is a model for Moses' chart search."""
+        """True for a model for Moses' chart search."""
         search = self.sections.get("search-algorithm", ("",))[0].strip()
         return search in _CHART_SEARCHES or not _CHART_SECTIONS.isdisjoint(self.sections)
 
     @property
     def span_limits(self) -> tuple[int, ...]:
-        """How many words a rule of each table may cover, as far as the file says so."""
+        """Maximum span of the rules of each table, as far as the file has it."""
         return tuple(int(line) for line in self.sections.get("max-chart-span", ()))
 
     def _integer(self, section: str) -> int | None:
@@ -115,7 +115,7 @@ class MosesIni:
 
 
 def read_moses_ini(path: PathLike, *, runtime: Runtime = Runtime()) -> MosesIni:
-    """Read a `moses.ini` of either version; files that it names are looked for beside it, then in the working folder.
+    """Read a `moses.ini` of either version; its files are searched beside it, then in the working folder.
 
     Comments are left out. Features of unknown kinds are kept, with a warning.
     """
@@ -134,7 +134,7 @@ def read_moses_ini(path: PathLike, *, runtime: Runtime = Runtime()) -> MosesIni:
         weight_line, values = weights.pop(feature.name, (None, ()))
         _check_weights(path, feature, weight_line, len(values))
         if not values and feature.kind == "UnknownWordPenalty":
-            values = (1.0,)  # the one weight that Moses does not ask for
+            values = (1.0,)  # the only weight that Moses does not require
         if not feature.is_known:
             runtime.warn(f"{path}:{feature.line}: the feature {feature.kind} is not known here; it is kept as it is")
         result.append(replace(feature, weights=values, file=_find(path, feature)))
@@ -155,11 +155,11 @@ def _read_sections(path: PathLike) -> Sections:
         if text.startswith("["):
             name, bracket, rest = text[1:].partition("]")
             if not (bracket and name) or rest.strip():
-                raise DataError(f"found {shown(text)}", path=path, line=line_number, expected="[section]")
+                raise DataError(f"found {quote(text)}", path=path, line=line_number, expected="[section]")
             current = sections.setdefault(name, [])
         elif text and current is None:
             raise DataError(
-                f"found {shown(text)} before any section", path=path, line=line_number, expected="[section]"
+                f"found {quote(text)} before any section", path=path, line=line_number, expected="[section]"
             )
         elif text and current is not None:
             current.append(IniLine(line_number, text))
@@ -172,7 +172,7 @@ def _read_weights(path: PathLike, lines: Iterable[IniLine]) -> dict[str, tuple[i
         name, equals, values = line.text.partition("=")
         name = name.strip()
         if not equals or not re.fullmatch(r"\S+", name):
-            raise DataError(f"found {shown(line.text)}", path=path, line=line.number, expected="NAME= WEIGHT …")
+            raise DataError(f"found {quote(line.text)}", path=path, line=line.number, expected="NAME= WEIGHT …")
         if name in weights:
             raise DataError(
                 f"found weights for {name} again",
@@ -185,7 +185,7 @@ def _read_weights(path: PathLike, lines: Iterable[IniLine]) -> dict[str, tuple[i
 
 
 def _with_names(path: PathLike, lines: Iterable[IniLine]) -> list[IniLine]:
-    """Give features without a name the one that Moses gives them: the kind and a running number."""
+    """Give features without a name Moses' default: the kind and a running number."""
     nameless: dict[str, int] = {}
     result = []
     for line in lines:
@@ -205,7 +205,7 @@ def _read_feature(path: PathLike, line: IniLine) -> MosesFeature:
         key, equals, value = word.partition("=")
         if not (key and equals) or key in arguments:
             raise DataError(
-                f"found {shown(word)} among the arguments of {kind}",
+                f"found {quote(word)} among the arguments of {kind}",
                 path=path,
                 line=line.number,
                 expected="KEY=VALUE, each once",
@@ -260,14 +260,14 @@ def _existing(folder: Path, stated: str) -> Path | None:
     candidates = (folder / f"{stated}{ending}" for ending in _ENDINGS)
     try:
         return next((candidate for candidate in candidates if candidate.exists()), None)
-    except (OSError, ValueError):  # a name that no file can have
+    except (OSError, ValueError):  # an invalid file name
         return None
 
 
 def write_moses_ini(path: PathLike, ini: MosesIni) -> None:
     """Write a configuration as version 2.
 
-    Paths are written as they were if they lead to the same file from the new place, else relative to it.
+    Paths are unchanged if they lead to the same file from the new place, otherwise relative to it.
     """
     lines = ["# Moses configuration", ""]
     for name, values in ini.sections.items():

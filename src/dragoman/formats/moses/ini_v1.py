@@ -1,8 +1,8 @@
-"""Version 1 of `moses.ini`, turned into version 2 in the way in which Moses itself does it.
+"""Version 1 of `moses.ini`, converted to version 2 in the same way as Moses does.
 
 A model is a line of fields: `[ttable-file]` has type, input and output factors, number of scores, path;
-`[lmodel-file]` type, factor, order, path; `[distortion-file]` factors, type, number of scores, path. Their weights
-stand one a line in `[weight-t]`, `[weight-l]` and `[weight-d]`, the first of the latter being that of the distance.
+`[lmodel-file]` type, factor, order, path; `[distortion-file]` factors, type, number of scores, path. Their weights are
+on separate lines of `[weight-t]`, `[weight-l]` and `[weight-d]`; the first of the latter is the weight of the distance.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _SPACE = re.compile(r"[ \t\r\f\v]+")
@@ -33,7 +33,7 @@ Sections = dict[str, list[IniLine]]
 
 
 def words(text: str) -> list[str]:
-    """Cut a line at ASCII white space, and at nothing else."""
+    """Split a line at ASCII white space only."""
     return [word for word in _SPACE.split(text) if word]
 
 
@@ -41,14 +41,14 @@ def number(path: PathLike, line: IniLine, text: str) -> float:
     """Read a weight."""
     value = float(text) if _NUMBER.fullmatch(text) else math.nan
     if not math.isfinite(value):
-        raise DataError(f"found {shown(text)}", path=path, line=line.number, expected="a finite number")
+        raise DataError(f"found {quote(text)}", path=path, line=line.number, expected="a finite number")
     return value
 
 
 def whole_number(path: PathLike, line: IniLine, text: str) -> int:
     """Read a count or a limit."""
     if not _WHOLE.fullmatch(text):
-        raise DataError(f"found {shown(text)}", path=path, line=line.number, expected="a whole number")
+        raise DataError(f"found {quote(text)}", path=path, line=line.number, expected="a whole number")
     return int(text)
 
 
@@ -66,12 +66,12 @@ _MODEL_TYPES = {"0": "SRILM", "1": "IRSTLM", "8": "KENLM", "9": "KENLM"}
 
 
 def is_version_1(sections: Sections) -> bool:
-    """Whether the sections are those of version 1."""
+    """Return True if the sections are those of version 1."""
     return not _OURS.isdisjoint(sections)
 
 
 def to_version_2(path: PathLike, sections: Sections) -> Sections:
-    """Turn models and weights into the sections `feature` and `weight`; other sections stay."""
+    """Convert models and weights to the sections `feature` and `weight`; other sections are unchanged."""
     for name in ("feature", "weight"):
         if name in sections:
             old = next(section for section in sections if section in _OURS)
@@ -131,7 +131,7 @@ def to_version_2(path: PathLike, sections: Sections) -> Sections:
 
 
 class _Weights:
-    """The weights of one section, dealt out to its models in order."""
+    """The weights of one section, assigned to its models in order."""
 
     def __init__(self, path: PathLike, section: str, sections: Sections):
         self._path = path
@@ -170,12 +170,12 @@ class _Weights:
 def _fields(path: PathLike, line: IniLine, names: str) -> list[str]:
     fields = words(line.text)
     if len(fields) != len(names.split()):
-        raise DataError(f"found {shown(line.text)}", path=path, line=line.number, expected=names)
+        raise DataError(f"found {quote(line.text)}", path=path, line=line.number, expected=names)
     return fields
 
 
 def _choose(path: PathLike, line: IniLine, kinds: dict[str, str], kind_id: str) -> str:
     if kind_id not in kinds:
         known = ", ".join(f"{key} ({kind})" for key, kind in kinds.items())
-        raise DataError(f"found the model type {shown(kind_id)}", path=path, line=line.number, expected=known)
+        raise DataError(f"found the model type {quote(kind_id)}", path=path, line=line.number, expected=known)
     return kinds[kind_id]

@@ -1,4 +1,4 @@
-"""Moses' phrase tables: `source ||| target ||| scores ||| alignment ||| counts ||| …`, one phrase pair a line."""
+"""Moses' phrase tables: `source ||| target ||| scores ||| alignment ||| counts ||| …`, one phrase pair per line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dragoman.core.vocab import Vocab
 from dragoman.formats.moses.table_lines import TableLines, read_table_lines, write_table_lines
 from dragoman.formats.pair_lines import first_of_each_pair
 
-#: The score by which tables count what is used of them: e, as old programs wrote it.
+#: The constant phrase penalty of old tables: e.
 PENALTY_SCORE = 2.718
 
 
@@ -30,15 +30,15 @@ def read_phrase_table(
 ) -> PhrasePairs:
     """Read a phrase table, compressed or not; its words are added to the vocabularies (new ones by default).
 
-    Pairs of one source phrase are brought together and of repeated pairs the first is kept. A constant fifth score
-    of 2.718, the phrase penalty of old tables, is dropped: every phrase-based model has that feature anyway.
+    Pairs are grouped by source phrase, and the first of repeated pairs is kept. A constant fifth score of 2.718, the
+    phrase penalty of old tables, is dropped, because every phrase-based model has that feature.
     """
     table = read_table_lines(path, source_vocab=source_vocab, target_vocab=target_vocab, extras=True, runtime=runtime)
     return pairs_of_table(path, table, score_names, what="phrase", runtime=runtime)
 
 
 def write_phrase_table(path: PathLike, pairs: PhrasePairs, *, runtime: Runtime = Runtime()) -> None:
-    """Write a phrase table, compressed if its name says so, sorted as Moses' programs want it."""
+    """Write a phrase table, compressed by the ending of its name, in the order that Moses' programs need."""
     write_table_lines(path, pairs, pairs.scores, extras=True, runtime=runtime)
 
 
@@ -50,7 +50,7 @@ def pairs_of_table(
     what: Literal["phrase", "rule"],
     runtime: Runtime = Runtime(),
 ) -> PhrasePairs:
-    """Make columns of a table's lines: each pair once, scores with names; warn of what is left out."""
+    """Convert the lines of a table to columns: each pair once, and scores with names; warn about what is left out."""
     scores = table.scores
     names = None if score_names is None else tuple(score_names)
     if _is_penalty_last(scores, names, {5} if what == "phrase" else range(2, scores.shape[1] + 1)):

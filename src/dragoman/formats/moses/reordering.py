@@ -1,4 +1,4 @@
-"""Moses' lexicalised reordering tables: `source ||| target ||| probabilities`, one phrase pair a line."""
+"""Moses' lexicalised reordering tables: `source ||| target ||| probabilities`, one phrase pair per line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_reordering(
     target_vocab: Vocab | None = None,
     runtime: Runtime = Runtime(),
 ) -> ReorderingTable:
-    """Read a reordering table, compressed or not; of repeated pairs the first is kept."""
+    """Read a reordering table, compressed or not; the first of repeated pairs is kept."""
     table = read_table_lines(path, source_vocab=source_vocab, target_vocab=target_vocab, extras=False, runtime=runtime)
     if len(table.scores) == 0:
         runtime.warn(f"{path}: the reordering table is empty")
@@ -53,7 +53,7 @@ def attach_reordering(
 ) -> PhrasePairs:
     """Join a reordering table to phrase pairs under `name`.
 
-    Pairs that it lacks get probability 1 throughout: like Moses, we score them with log 1 = 0.
+    Pairs that it lacks get probability 1: as in Moses, their score is log 1 = 0.
     """
     our_sources, their_sources = _common_numbers(pairs.sources, pairs.source_vocab, table.sources, table.source_vocab)
     our_targets, their_targets = _common_numbers(pairs.targets, pairs.target_vocab, table.targets, table.target_vocab)
@@ -79,7 +79,7 @@ def _common_numbers(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Number the phrases of two lists so that equal phrases have equal numbers."""
     word_ids = their_vocab.map_to(our_vocab)
-    # A word that we do not have must not be taken for the word <unk>, which has id 0 in every vocabulary.
+    # An unknown word must not be taken for the word <unk>, which has id 0 in every vocabulary.
     word_ids[1:][word_ids[1:] == 0] = -1
     phrases = Ragged.concatenate([ours, Ragged(word_ids[theirs.values], theirs.offsets)])
     numbers, _, _ = kernels.intern_sequences(phrases.values, phrases.offsets)
@@ -91,7 +91,7 @@ def _keys(source_numbers: NDArray[np.int32], target_numbers: NDArray[np.int32]) 
 
 
 def write_reordering(path: PathLike, pairs: PhrasePairs, name: str, *, runtime: Runtime = Runtime()) -> None:
-    """Write the reordering probabilities called `name`, sorted as Moses' programs want it."""
+    """Write the reordering probabilities called `name`, in the order that Moses' programs need."""
     if name not in pairs.reordering:
         known = ", ".join(sorted(pairs.reordering)) or "none"
         raise UsageError(f"the phrase pairs have no reordering model '{name}'; they have {known}")

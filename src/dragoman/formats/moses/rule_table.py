@@ -1,7 +1,7 @@
-"""Moses' rule tables: `source [X] ||| target [X] ||| scores ||| links ||| counts ||| …`, one rule a line.
+"""Moses' rule tables: `source [X] ||| target [X] ||| scores ||| links ||| counts ||| …`, one rule per line.
 
-A nonterminal is `[X][X]`; the last symbol of each side is what the rule rewrites. Which nonterminal of the source goes
-with which of the target is said by the links, in whose positions a nonterminal counts as one symbol.
+A nonterminal is `[X][X]`; the last symbol of each side is the left-hand side of the rule. Links show which nonterminals
+of source and target belong together; in their positions, a nonterminal counts as one symbol.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from dragoman.core.phrases import PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
-from dragoman.formats.faults import shown
-from dragoman.formats.grammar_lines import spelled
+from dragoman.formats.faults import quote
+from dragoman.formats.grammar_lines import spell_nonterminals
 from dragoman.formats.moses.phrase_table import pairs_of_table
 from dragoman.formats.moses.table_lines import read_table_lines, write_table_lines
 from dragoman.formats.pair_lines import points_of
@@ -36,16 +36,16 @@ def read_rule_table(
 ) -> PhrasePairs:
     """Read a rule table, compressed or not; its words are added to the vocabularies (new ones by default).
 
-    On both sides -1 is the nonterminal that is first from the left on the source side, -2 the second; the alignments
-    are those of words, sorted. Rules of one source side are brought together and of repeated rules the first is kept.
-    A constant last score of 2.718 is dropped: every hierarchical model counts its rules anyway.
+    On both sides, -1 is the nonterminal that is the first on the source side, and -2 the second. Alignments are between
+    words, sorted. Rules are grouped by source side, and the first of repeated rules is kept. A constant last score of
+    2.718 is dropped, because every hierarchical model counts its rules.
     """
     table = read_table_lines(path, source_vocab=source_vocab, target_vocab=target_vocab, rules=True, runtime=runtime)
     return pairs_of_table(path, table, score_names, what="rule", runtime=runtime)
 
 
 def write_rule_table(path: PathLike, pairs: PhrasePairs, *, runtime: Runtime = Runtime()) -> None:
-    """Write a rule table, compressed if its name says so, sorted as Moses' programs want it."""
+    """Write a rule table, compressed by the ending of its name, in the order that Moses' programs need."""
     points = kernels.rule_links(
         np.ascontiguousarray(pairs.source_ids),
         pairs.sources.for_kernels(),
@@ -53,29 +53,29 @@ def write_rule_table(path: PathLike, pairs: PhrasePairs, *, runtime: Runtime = R
         pairs.targets.for_kernels(),
         points_of(pairs.alignments),
     )
-    text = replace(spelled(path, pairs, ["[X][X]"] * 2, end="[X]"), alignments=Ragged(*points))
+    text = replace(spell_nonterminals(path, pairs, ["[X][X]"] * 2, end="[X]"), alignments=Ragged(*points))
     write_table_lines(path, text, pairs.scores, extras=True, runtime=runtime)
 
 
-#: The score of the rule that joins: e, as Moses writes it.
+#: The score of the glue rule: e, as Moses writes it.
 GLUE_SCORE = 2.718
 
-# What follows the scores is the same in all that Moses writes, and says nothing new.
+# The fields after the scores are the same in all of Moses' glue grammars.
 _BEGIN = ("<s> [X]", "<s> [S]", "0-0")
 _END = ("[X][S] </s> [X]", "[X][S] </s> [S]", "0-0 1-1")
 _JOIN = ("[X][S] [X][X] [X]", "[X][S] [X][X] [S]", "0-0 1-1")
 
 
 def is_glue_grammar(path: PathLike) -> bool:
-    """Whether the first rule of a table makes an S, as those of a glue grammar do."""
+    """Return True if the first rule of a table makes an S, as in a glue grammar."""
     fields = next(read_lines(path), "").split("|||")
     return len(fields) > 1 and fields[1].rstrip().endswith("[S]")
 
 
 def read_glue_grammar(path: PathLike) -> float:
-    """Check that a glue grammar is the usual one, and return the score of the rule that joins.
+    """Check that a glue grammar is the usual one, and return the score of its glue rule.
 
-    The usual one begins with `<s>`, ends with `</s>`, both for nothing, and adds one X at a time.
+    The usual one begins with `<s>`, ends with `</s>`, both without cost, and adds one X at a time.
     """
     scores: dict[tuple[str, str], float] = {}
     for number, line in enumerate(read_lines(path), 1):
@@ -84,7 +84,7 @@ def read_glue_grammar(path: PathLike) -> float:
         known = {(source, target): points for source, target, points in (_BEGIN, _END, _JOIN)}
         if len(fields) < 3 or known.get((rule[0], rule[-1])) != links or (rule[0], rule[-1]) in scores:
             raise DataError(
-                f"found {shown(line)}", path=path, line=number, expected="the three glue rules S → <s>, S </s>, S X"
+                f"found {quote(line)}", path=path, line=number, expected="the three glue rules S → <s>, S </s>, S X"
             )
         scores[rule[0], rule[-1]] = _score(path, number, fields[2])
     for source, target, _ in (_BEGIN, _END, _JOIN):
@@ -102,7 +102,7 @@ def _score(path: PathLike, number: int, text: str) -> float:
     except ValueError:
         score = math.nan
     if not 0 < score < math.inf:
-        raise DataError(f"found the scores {shown(text)}", path=path, line=number, expected="one positive number")
+        raise DataError(f"found the scores {quote(text)}", path=path, line=number, expected="one positive number")
     return score
 
 

@@ -1,12 +1,12 @@
-"""Moses' search graphs (`-output-search-graph`): a hypothesis a line, one sentence after the other.
+"""Moses' search graphs (`-output-search-graph`): one hypothesis per line, sentence by sentence.
 
     256 hyp=6566 stack=2 back=23 score=-2.156 transition=-0.921 recombined=6302 forward=15519 fscore=-112.807
         covered=2-2 out=countries
 
 (on one line). Hypothesis 6566 of sentence 256 covers 2 source words; it translates source word 2 as "countries" after
-hypothesis 23, which adds -0.921 to the score. It was recombined with 6302, which was better: what follows 6302 also
-follows it. So a node is a hypothesis that was not recombined, and every line is an edge from `back` into its own node,
-or into that of `recombined`. The hypotheses of the last stack are joined into one root by edges that write nothing.
+hypothesis 23, which adds -0.921 to the score. It was recombined with the better hypothesis 6302, whose
+successors also follow it. So a node is a hypothesis that was not recombined, and every line is an edge from `back` to
+its own node, or to the node of `recombined`. Edges without words join the hypotheses of the last stack into one root.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _START = re.compile(rf"^{_ID} hyp=0 stack=0[ \r]*$", re.MULTILINE)
 def read_search_graph(path: PathLike, vocab: Vocab | None = None) -> Iterator[Hypergraph]:
     """Yield the search graph of each sentence; scores are the transitions.
 
-    Words are added to `vocab` (a new one by default) as they come: each hypergraph's vocabulary begins with that of the
-    one before, so that a word has the same number in all of them.
+    Words are added to `vocab` (a new one by default) as they come: the vocabulary of each hypergraph extends that of
+    the one before, so that a word has the same id in all of them.
     """
     vocab = vocab or Vocab.of()
     for text, first_line in _sentences(path):
@@ -48,7 +48,7 @@ def read_search_graph(path: PathLike, vocab: Vocab | None = None) -> Iterator[Hy
 
 
 def _sentences(path: PathLike) -> Iterator[tuple[str, int]]:
-    """The lines of each sentence, which begin with hypothesis 0, and the number of the first."""
+    """Yield the lines of each sentence, which begin with hypothesis 0, and the number of the first line."""
     rest, line = "", 1
     for chunk in read_chunks(path):
         text = rest + chunk.data.decode("utf-8")
@@ -74,7 +74,7 @@ def _parse(text: str, vocab: Vocab, path: PathLike, first_line: int) -> Hypergra
     if len(np.unique(hypotheses)) != len(hypotheses):
         raise DataError("two hypotheses have the same number", path=path, line=first_line)
 
-    # Nodes: what was not recombined, in the order of stacks, so that tails come before heads; then the root.
+    # Nodes: hypotheses that were not recombined, in the order of stacks, so that tails precede heads; then the root.
     order = np.flatnonzero(survivors)[np.argsort(stack[survivors], kind="stable")]
     by_name = np.argsort(hypotheses[order])
     sorted_names = hypotheses[order][by_name]
@@ -92,13 +92,13 @@ def _parse(text: str, vocab: Vocab, path: PathLike, first_line: int) -> Hypergra
 
     final = np.flatnonzero(stack[order] == stack.max())
     vocab, words, bounds = vocab.extend("".join(f"{out}\n" for out in outs).encode())
-    # Edges: the start, which writes nothing; the lines; into the root.
+    # Edges: the start, without words; the lines; those into the root.
     heads = np.concatenate([[0], nodes(winner), np.full(len(final), len(order))])
     tails = np.concatenate([[-1], nodes(np.array(backs, np.int64)), final])
     scores = np.concatenate([[0.0], np.array(transitions, np.float64), np.zeros(len(final))])
     covered = np.stack([np.array(begins, np.int64), np.array(ends, np.int64) + 1], axis=1)
     spans = np.concatenate([[[0, 0]], covered, np.full((len(final), 2), stack.max())]).astype(np.int32)
-    # Templates, in the same order: nothing; a tail and words; a tail.
+    # Templates, in the same order: empty; a tail and words; a tail.
     lengths = np.diff(bounds)
     values = np.insert(words, bounds[:-1], -1).astype(np.int32)
     offsets = np.concatenate([[0, 0], np.cumsum(lengths + 1), [len(values) + 1]]).astype(np.int64)

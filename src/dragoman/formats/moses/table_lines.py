@@ -1,4 +1,4 @@
-"""The lines that Moses' phrase, rule and reordering tables have in common: `source ||| target ||| scores`."""
+"""Common lines of Moses' phrase, rule and reordering tables: `source ||| target ||| scores`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from dragoman.formats.pair_lines import Ends, Phrases, points_of, write_pair_lin
 
 @dataclass(frozen=True, eq=False)
 class TableLines(PairColumns):
-    """A table as it stands in its file, with the distinct phrases of each side listed once.
+    """The lines of a table, with the distinct phrases of each side.
 
-    `points` and `counts` are as in `PhrasePairs`, a row of NaN where a line has not three counts; `further_lines`
-    is the number of lines with something in further fields.
+    `points` and `counts` are as in `PhrasePairs`, with a row of NaN for a line without three counts; `further_lines` is
+    the number of lines with further fields.
     """
 
     points: Ragged[np.uint16]
@@ -42,7 +42,7 @@ def read_table_lines(
 ) -> TableLines:
     """Read a table, compressed or not, adding its words to the vocabularies.
 
-    With `extras` there can be more fields than three; with `rules` the phrases are the two sides of rules.
+    With `extras` there can be more than three fields; with `rules` the phrases are the sides of rules.
     """
     source_vocab, target_vocab = source_vocab or Vocab.of(), target_vocab or Vocab.of()
     sources, targets = Phrases(), Phrases()
@@ -90,7 +90,7 @@ def write_table_lines(
 ) -> None:
     """Write phrase pairs with the given scores, and with `extras` also their alignments and counts.
 
-    The lines are in the order of `LC_ALL=C sort`, which programs that build indices over tables rely on.
+    The lines are in the order of `LC_ALL=C sort`, which programs that index tables rely on.
     """
     if not (np.isfinite(scores).all() and (scores >= 0).all()):
         raise DataError("the scores to write hold a number that is not finite or negative", path=path)

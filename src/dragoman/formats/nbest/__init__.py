@@ -1,1 +1,1 @@
-"""N-best lists of other systems, one format a file; a new file here is a new format."""
+"""N-best lists of other systems, one module per format. To add a format, add a file here."""

@@ -1,8 +1,8 @@
-"""Bars in words, where `|||` separates columns: as Moses does, `|` is written `&#124;`.
+"""Escapes of bars in words, where `|||` separates columns: as in Moses, `|` is written `&#124;`.
 
-Moses escapes `&` as `&amp;` first, so that nothing is lost; here that happens only where it matters, to a word that has
-`&#124;` itself, which becomes `&amp;#124;`. All other `&` stay as they are. A file with bars that are not escaped keeps
-them, but for words that would be taken for `|||` or for marks of segmentation.
+Moses escapes `&` as `&amp;` first, so that nothing is lost. Here that is done only where it matters: a word that has
+`&#124;` itself becomes `&amp;#124;`. All other `&` are unchanged. A file with unescaped bars keeps them, except in
+words that would be taken for `|||` or for segmentation marks.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _ESCAPE = re.compile(r"&((?:amp;)*)#124;")
 _MARK = re.compile(r"\|[0-9]+-[0-9]+\|")
 
 
-def unescaped(vocab: Vocab, words: Ragged[np.int32]) -> tuple[Vocab, Ragged[np.int32], bool]:
-    """Read words as they were escaped, and say whether there are bars that were not."""
+def unescape_bars(vocab: Vocab, words: Ragged[np.int32]) -> tuple[Vocab, Ragged[np.int32], bool]:
+    """Unescape words, and return whether there were unescaped bars."""
     if b"|" not in vocab.blob.tobytes() and b"#124;" not in vocab.blob.tobytes():
         return vocab, words, False
     bare = any("|" in word for word in _used(vocab, words))
-    return *_changed(vocab, words, lambda word: _ESCAPE.sub(_less, word)), bare
+    return *_replaced(vocab, words, lambda word: _ESCAPE.sub(_less, word)), bare
 
 
-def escaped(vocab: Vocab, words: Ragged[np.int32], *, bare: bool) -> tuple[Vocab, Ragged[np.int32]]:
-    """Escape words for writing; with `bare`, bars that do no harm stay as they are."""
+def escape_bars(vocab: Vocab, words: Ragged[np.int32], *, bare: bool) -> tuple[Vocab, Ragged[np.int32]]:
+    """Escape words for writing; with `bare`, bars that do no harm are not escaped."""
     if b"|" not in vocab.blob.tobytes() and b"#124;" not in vocab.blob.tobytes():
         return vocab, words
 
@@ -36,7 +36,7 @@ def escaped(vocab: Vocab, words: Ragged[np.int32], *, bare: bool) -> tuple[Vocab
         word = _ESCAPE.sub(r"&amp;\1#124;", word)
         return word if bare and "|||" not in word and not _MARK.fullmatch(word) else word.replace("|", "&#124;")
 
-    return _changed(vocab, words, written)
+    return _replaced(vocab, words, written)
 
 
 def _less(match: re.Match[str]) -> str:
@@ -47,8 +47,8 @@ def _used(vocab: Vocab, words: Ragged[np.int32]) -> list[str]:
     return [vocab[word] for word in np.unique(words.values).tolist()]
 
 
-def _changed(vocab: Vocab, words: Ragged[np.int32], change: Callable[[str], str]) -> tuple[Vocab, Ragged[np.int32]]:
-    """The words with some of them replaced by others, which the vocabulary gets."""
+def _replaced(vocab: Vocab, words: Ragged[np.int32], change: Callable[[str], str]) -> tuple[Vocab, Ragged[np.int32]]:
+    """Replace words by others, which are added to the vocabulary."""
     used = np.unique(words.values).tolist()
     changes = {number: new for number in used if (new := change(old := vocab[number])) != old}
     if not changes:

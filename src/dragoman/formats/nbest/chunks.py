@@ -1,6 +1,6 @@
-"""Lines of files in chunks that end where a sentence ends, for formats that are read some sentences at a time.
+"""Lines of files in chunks that end where a sentence ends, for formats that are read in blocks of sentences.
 
-Chunks come as soon as the lines do: of a pipe that stays open, a sentence that is whole waits for no other.
+Chunks come as soon as their lines: a complete sentence from an open pipe does not wait for the next.
 """
 
 from __future__ import annotations
@@ -9,25 +9,25 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dragoman.core.files import Chunk, PathLike, read_chunks
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 
-#: What is read of a file at a time: thousands of hypotheses, so that work on them is worth its start.
+#: Bytes read at a time: thousands of hypotheses, so that the overhead is small.
 BLOCK_BYTES = 1 << 22
 
 
-def prompt_chunks(path: PathLike, done: ShareDone | None) -> Iterator[Chunk]:
-    """Lines as they come; `done` is told how much of the file has been read when the next are asked for."""
+def prompt_chunks(path: PathLike, progress_callback: ProgressCallback | None) -> Iterator[Chunk]:
+    """Yield lines as they come; `progress_callback` gets the fraction of the file that has been read."""
     for chunk in read_chunks(path, BLOCK_BYTES, prompt=True):
         yield chunk
-        if done is not None:
-            done(chunk.share)
+        if progress_callback is not None:
+            progress_callback(chunk.share)
 
 
-def chunks_by_number(path: PathLike, ends: bytes, done: ShareDone | None) -> Iterator[Chunk]:
-    """Lines of whole sentences, whose number stands before `ends`: the last sentence waits for a line of another."""
+def chunks_by_number(path: PathLike, ends: bytes, progress_callback: ProgressCallback | None) -> Iterator[Chunk]:
+    """Yield lines of complete sentences, whose number precedes `ends`; a line of another sentence ends one."""
     held: list[bytes] = []
     of_held, line = b"", 1
-    for chunk in prompt_chunks(path, done):
+    for chunk in prompt_chunks(path, progress_callback):
         number, start = _last_sentence(chunk.data, ends)
         if start or (held and number != of_held):
             data = b"".join([*held, chunk.data[:start]])
@@ -41,7 +41,7 @@ def chunks_by_number(path: PathLike, ends: bytes, done: ShareDone | None) -> Ite
 
 
 def _last_sentence(data: bytes, ends: bytes) -> tuple[bytes, int]:
-    """The number of the last line, and where the last lines that have it begin."""
+    """Return the sentence number of the last line, and the position where the lines with that number begin."""
     start = data.rfind(b"\n", 0, -1) + 1
     number = _number(data[start:], ends)
     while start:
@@ -56,15 +56,15 @@ def _number(line: bytes, ends: bytes) -> bytes:
     return line.partition(ends)[0].strip().lstrip(b"0")
 
 
-def chunks_by_size(path: PathLike, size: int, done: ShareDone | None) -> Iterator[Chunk]:
-    """Lines of whole sentences, which have so many each; the last chunk has what is left, however much that is."""
+def chunks_by_size(path: PathLike, size: int, progress_callback: ProgressCallback | None) -> Iterator[Chunk]:
+    """Yield lines of complete sentences, `size` for each; the last chunk has the remaining lines."""
     held: list[bytes] = []
     count, line = 0, 1
-    for chunk in prompt_chunks(path, done):
+    for chunk in prompt_chunks(path, progress_callback):
         held.append(chunk.data)
         count += chunk.data.count(b"\n")
         rest = count % size
-        # At the end of a file, what is left stays with the sentences before it: it is refused before they are used.
+        # At the end of a file, surplus lines stay with the sentences before them, so that all are refused before use.
         if count >= size and not (rest and chunk.share >= 1):
             data = b"".join(held)
             cut = len(data)

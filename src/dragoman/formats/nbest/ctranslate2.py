@@ -1,10 +1,10 @@
-"""CTranslate2's results as JSON, one sentence a line or a list of them: tokens of each hypothesis, and scores.
+"""CTranslate2's results as JSON, one sentence per line or a list of sentences: tokens of each hypothesis, and scores.
 
     {"hypotheses": [["▁the", "▁house"], ["▁a", "▁house"]], "scores": [-0.5, -0.75]}
 
-These are the fields of its TranslationResult, and an "id" of the sentence if there is one. Scores are
-log-probabilities, divided by the length unless the length penalty was 0, and so are read as scores. Tokens are read as
-words, or put together to words by the option `pieces`.
+These are the fields of its TranslationResult, and an optional "id" of the sentence. Scores are log-probabilities,
+divided by the length unless the length penalty was 0, and are therefore read as scores. Tokens are read as words, or
+joined to words by the option `pieces`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any, Literal
 
 from dragoman.core.errors import DataError
 from dragoman.core.options import option
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
 from dragoman.formats.nbest.json_rows import Rows
-from dragoman.formats.nbest.json_values import beside, first_object, kept
+from dragoman.formats.nbest.json_values import first_object, parallel_list, unknown_keys
 
 _PARALLEL = ("attention", "logits")
 _KEYS = ("id", "hypotheses", "scores", *_PARALLEL)
@@ -35,26 +35,26 @@ class CTranslate2NBest(JsonNBest):
     source_key = ""
 
     pieces: Literal["words", "sentencepiece", "bpe"] = option(
-        "words", "what tokens are: words, pieces of sentencepiece (▁ begins a word) or of bpe (@@ ends an inner one)"
+        "words", "kind of tokens: words, sentencepiece (▁ begins a word) or bpe (@@ ends an inner piece)"
     )
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether the first object has hypotheses of tokens."""
+        """Return True if the first object has hypotheses of tokens."""
         depth, fields = first_object(lines)
         return depth < 2 and isinstance(fields.get("hypotheses", 0), list | None)
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
         hypotheses = self._list(fields, "hypotheses", text)
-        rows.sentence(fields.get("id"), more=kept(fields, _KEYS))
-        scores = beside(fields, "scores", len(hypotheses))
-        parallel = {key: beside(fields, key, len(hypotheses)) for key in _PARALLEL if fields.get(key)}
+        rows.sentence(fields.get("id"), more=unknown_keys(fields, _KEYS))
+        scores = parallel_list(fields, "scores", len(hypotheses))
+        parallel = {key: parallel_list(fields, key, len(hypotheses)) for key in _PARALLEL if fields.get(key)}
         for i, tokens in enumerate(hypotheses):
             if tokens is None:
                 rows.without_text()
                 continue
             if not (isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)):
-                raise DataError(f"a hypothesis is {shown(json.dumps(tokens))}", expected="a list of tokens")
+                raise DataError(f"a hypothesis is {quote(json.dumps(tokens))}", expected="a list of tokens")
             more = {key: values[i] for key, values in parallel.items()}
             rows.hypothesis(self._joined(tokens), score=scores[i], more=more, keep_text=False)
 

@@ -1,4 +1,4 @@
-"""What fairseq-generate and fairseq-interactive print, sentences in any order.
+"""Output of fairseq-generate and fairseq-interactive, with sentences in any order.
 
     S-7<TAB>la maison                      the source
     T-7<TAB>the house                      the reference
@@ -6,10 +6,9 @@
     D-7<TAB>-0.5<TAB>the house             the same, detokenised
     P-7<TAB>-0.25 -0.75                    the scores of its positions
 
-The score is a log-probability divided by the length (to the power of --lenpen), and like those of positions it is to
-base 2 in all versions of the last years. It is read as it is; the log-probability is the sum over positions, as a
-natural logarithm. Lines of other kinds (A-, C-, E-, I-, W-) and those that are logged are skipped, if they look as
-fairseq's do.
+The score is a log-probability divided by the length (to the power of --lenpen). Like the scores of positions, it is to
+base 2 in all recent versions. It is read unchanged; the log-probability is the sum over positions, as a natural
+logarithm. Lines of other kinds (A-, C-, E-, I-, W-) and log messages are skipped, if they look like fairseq's.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, read_lines
 from dragoman.core.nbest import Extras, NBest
 from dragoman.core.options import option
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
-from dragoman.formats.faults import shown
-from dragoman.formats.nbest.format import NBestFormat, with_other_look
-from dragoman.formats.nbest.lines import group_by_number, sentence_numbers, warn_of_empty
-from dragoman.formats.nbest.tabbed import finite
+from dragoman.formats.faults import quote
+from dragoman.formats.nbest.format import NBestFormat, suggest_format
+from dragoman.formats.nbest.lines import group_by_number, sentence_numbers, warn_of_empty_hypotheses
+from dragoman.formats.nbest.tabbed import parse_number
 
 _LINE = re.compile(r"([STHDP])-([0-9]{1,18})\t(.*)", re.DOTALL)
 _SKIPPED = re.compile(
@@ -53,7 +52,7 @@ class _Sentence:
     source: str | None = None
     reference: str | None = None
     hypotheses: dict[str, list[tuple[float, str]]] = field(default_factory=lambda: {"H": [], "D": []})
-    #: Of each hypothesis by its place the line of its positions' scores.
+    #: The scores of positions of each hypothesis, by its rank.
     positions: dict[int, str] = field(default_factory=dict)
     line: int = 0
 
@@ -70,9 +69,9 @@ class FairseqNBest(NBestFormat):
     places = frozenset({"scores", "logprobs", "ids"})
 
     text: Literal["D", "H"] | None = option(
-        None, "which lines have the text: D (detokenised) or H; by default D, or H where there is no D"
+        None, "lines with the text: D (detokenised) or H (default: D, or H if there is no D)"
     )
-    base: Literal["2", "e"] = option("2", "the base of the logarithms: 2, or e before version 0.9")
+    base: Literal["2", "e"] = option("2", "base of the logarithms: 2, or e before version 0.9")
 
     def read(
         self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, runtime: Runtime = Runtime()
@@ -85,8 +84,8 @@ class FairseqNBest(NBestFormat):
                 if match is not None:
                     self._take(match[1], found.setdefault(int(match[2]), _Sentence(line=line)), match[3], path, line)
                 elif text.strip() and not _SKIPPED.fullmatch(text):
-                    error = DataError(f"found {shown(text)}", path=path, line=line, expected=_EXAMPLE)
-                    raise with_other_look(error, path, self.name)
+                    error = DataError(f"found {quote(text)}", path=path, line=line, expected=_EXAMPLE)
+                    raise suggest_format(error, path, self.name)
             return self._lists(dict(sorted(found.items())), path, sentences, vocab or Vocab.of(), runtime)
 
     def _take(self, kind: str, sentence: _Sentence, text: str, path: PathLike, line: int) -> None:
@@ -94,9 +93,9 @@ class FairseqNBest(NBestFormat):
             score, tab, words = text.partition("\t")
             if not tab or not score.strip():
                 raise DataError(
-                    f"found {shown(text)}", path=path, line=line, expected=f"'{kind}-id<TAB>score<TAB>text'"
+                    f"found {quote(text)}", path=path, line=line, expected=f"'{kind}-id<TAB>score<TAB>text'"
                 )
-            sentence.hypotheses[kind].append((finite(score, path, line), words))
+            sentence.hypotheses[kind].append((parse_number(score, path, line), words))
         elif kind == "P":
             place = sentence.size - 1
             if place < 0 or place in sentence.positions:
@@ -107,7 +106,7 @@ class FairseqNBest(NBestFormat):
                     expected="the lines of a hypothesis together, as fairseq prints them",
                 )
             for number in text.split():
-                finite(number, path, line, "score of a position")
+                parse_number(number, path, line, "score of a position")
             sentence.positions[place] = " ".join(text.split())
         elif (sentence.source if kind == "S" else sentence.reference) is not None:
             raise DataError(f"found a second {kind} line of one sentence", path=path, line=line, expected="one")
@@ -135,7 +134,7 @@ class FairseqNBest(NBestFormat):
             f"{one.hypotheses['H'][i][1] if both else ''}\t{one.positions.get(i, '')}".encode() for one, i in rows
         ]
         vocab, words, offsets = vocab.extend("".join(f"{text}\n" for _, text in scored).encode())
-        warn_of_empty(Ragged(words, offsets), path, runtime=runtime)
+        warn_of_empty_hypotheses(Ragged(words, offsets), path, runtime=runtime)
         if empty := sum(not one.size for one in found.values()):
             runtime.warn(f"{path}: {empty} sentences have no hypotheses")
         sources = [one.source for one in found.values() if one.source is not None]
@@ -184,11 +183,11 @@ class FairseqNBest(NBestFormat):
                 expected="one for each or none",
             )
 
-    def blocks(
-        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
+    def format_blocks(
+        self, nbest: NBest, path: PathLike, progress_callback: ProgressCallback | None = None, *, runtime: Runtime
     ) -> Iterator[bytes]:
-        """Yield the lines of one sentence after the other."""
-        nbest = self.fitting(nbest, path, runtime=runtime)
+        """Yield the lines of each sentence."""
+        nbest = self.drop_unsupported(nbest, path, runtime=runtime)
         if not np.isfinite(nbest.scores).all():
             found = "a hypothesis to write has no score, or one that is not finite"
             raise DataError(found, path=path, expected="a finite number for each")
@@ -217,7 +216,7 @@ class FairseqNBest(NBestFormat):
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether all lines are such as fairseq prints, and some are of sentences."""
+        """Return True if all lines look like fairseq's, and some are of sentences."""
         lines = [line.removesuffix("\r") for line in lines]
         return any(map(_LINE.fullmatch, lines)) and all(_LINE.fullmatch(x) or _SKIPPED.fullmatch(x) for x in lines)
 

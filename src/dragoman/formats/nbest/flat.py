@@ -1,11 +1,11 @@
-"""N-best lists as plain text: one hypothesis a line, those of a sentence together, scores in a file beside it.
+"""N-best lists as plain text: one hypothesis per line, grouped by sentence, with scores in a file beside it.
 
-Which lines belong together is told by one of: the same number of hypotheses for every sentence; a file with the number
-of hypotheses of each sentence; a file with the number of its sentence for each hypothesis; or, if nothing else is
-given, empty lines that end the list of a sentence (the last may be left out).
+Lines are grouped by one of: a fixed number of hypotheses per sentence; a file with the number of hypotheses of each
+sentence; a file with the sentence number of each hypothesis; or, by default, empty lines that end the list of a
+sentence (the last one is optional).
 
-The file of scores has a line for each hypothesis: a number, or several separated by tabs under a first line with their
-names. The column `score` is the score, `logprob` the log-probability, the others are features.
+The file of scores has a line for each hypothesis: a number, or several separated by tabs, with their names on the
+first line. The column `score` is the score, `logprob` the log-probability, the others are features.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, open_output, read_chunks
 from dragoman.core.nbest import Extras, NBest
 from dragoman.core.options import option
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import check_fault
 from dragoman.formats.nbest.chunks import chunks_by_size
-from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat, counted_on, sniff
-from dragoman.formats.nbest.lines import Wordless, group_by_number, warn_of_empty
+from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat, continued_ids, sniff
+from dragoman.formats.nbest.lines import EmptyHypotheses, group_by_number, warn_of_empty_hypotheses
 
-# In step with NBestFault in kernels/text/nbest_read.cpp, as far as its tables of numbers go.
+# In step with NBestFault in kernels/text/nbest_read.cpp, for tables of numbers.
 _FAULTS = {
     6: ("found {}", "a number in each column, separated by tabs"),
     7: ("found {}", "a finite number"),
@@ -46,14 +46,14 @@ _FAULTS = {
 
 @dataclass(frozen=True)
 class FlatNBest(NBestFormat):
-    """Plain text, one hypothesis a line."""
+    """Plain text, one hypothesis per line."""
 
     name = "flat"
 
-    size: int | None = option(None, "the number of hypotheses, the same for every sentence", minimum=1)
-    counts: Path | None = option(None, "a file with the number of hypotheses of each sentence, one a line")
-    ids: Path | None = option(None, "a file with the number of its sentence for each hypothesis, one a line")
-    scores: Path | None = option(None, "a file with the score of each hypothesis, or columns under a line of names")
+    size: int | None = option(None, "number of hypotheses per sentence", minimum=1)
+    counts: Path | None = option(None, "file with the number of hypotheses of each sentence, one per line")
+    ids: Path | None = option(None, "file with the sentence number of each hypothesis, one per line")
+    scores: Path | None = option(None, "file with the score of each hypothesis, or with columns under a line of names")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,7 +64,7 @@ class FlatNBest(NBestFormat):
     def read(
         self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, runtime: Runtime = Runtime()
     ) -> NBest:
-        """Read one hypothesis a line."""
+        """Read one hypothesis per line."""
         self._refuse_other_formats(path)
         with runtime.stage(f"reading {path}"):
             text = Corpus.read(path, vocab)
@@ -84,7 +84,7 @@ class FlatNBest(NBestFormat):
                 raise DataError(
                     f"has the hypotheses of {len(bounds) - 1} sentences", path=path, expected=f"{sentences}"
                 )
-            warn_of_empty(lines, path, runtime=runtime)
+            warn_of_empty_hypotheses(lines, path, runtime=runtime)
             scores, logprobs, features = _read_scores(self.scores, len(lines), path)
             return NBest(
                 vocab=text.vocab,
@@ -98,18 +98,19 @@ class FlatNBest(NBestFormat):
             )
 
     def read_blocks(
-        self, path: PathLike, *, done: ShareDone | None = None, runtime: Runtime = Runtime()
+        self, path: PathLike, *, progress_callback: ProgressCallback | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[NBest]:
-        """Read as many sentences at a time as have come if `size` says what belongs together, else all at once.
+        """Read the sentences as they come if `size` is given, otherwise all at once.
 
-        Other files (`counts`, `ids`, `scores`) have to be as long, and empty lines may be hypotheses or ends of lists.
+        Other files (`counts`, `ids`, `scores`) must have matching lengths, and an empty line may be a hypothesis or the
+        end of a list.
         """
         if self.size is None or self.scores is not None:
             yield self.read(path, runtime=runtime)
             return
         self._refuse_other_formats(path)
-        wordless, count = Wordless(path), 0
-        for chunk in chunks_by_size(path, self.size, done):
+        wordless, count = EmptyHypotheses(path), 0
+        for chunk in chunks_by_size(path, self.size, progress_callback):
             vocab, words, offsets = Vocab.of().extend(chunk.data)
             lines = Ragged(words, offsets)
             wordless.count(lines)
@@ -122,14 +123,14 @@ class FlatNBest(NBestFormat):
                 scores=scores,
                 logprobs=logprobs,
                 features=features,
-                ids=counted_on(count, len(bounds) - 1),
+                ids=continued_ids(count, len(bounds) - 1),
                 extras=Extras(self.name, {}),
             )
             count += len(bounds) - 1
         wordless.warn(runtime=runtime)
 
     def write(self, path: PathLike, nbest: NBest, *, runtime: Runtime = Runtime()) -> None:
-        """Write one hypothesis a line, and the files beside it that the options name."""
+        """Write one hypothesis per line, and the files that the options name."""
         super().write(path, nbest, runtime=runtime)
         sizes = np.diff(nbest.sentences)
         if self.counts is not None:
@@ -139,10 +140,10 @@ class FlatNBest(NBestFormat):
         if self.scores is not None:
             _write_scores(self.scores, nbest)
 
-    def blocks(
-        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
+    def format_blocks(
+        self, nbest: NBest, path: PathLike, progress_callback: ProgressCallback | None = None, *, runtime: Runtime
     ) -> Iterator[bytes]:
-        """Yield one hypothesis a line."""
+        """Yield one hypothesis per line."""
         sizes = np.diff(nbest.sentences)
         lines, bounds = nbest.hypotheses, nbest.hypotheses.offsets
         if self.size is not None and (sizes != self.size).any():
@@ -159,12 +160,12 @@ class FlatNBest(NBestFormat):
             ends = nbest.sentences[1:] if ended else nbest.sentences[1:-1]
             bounds = np.insert(bounds, ends, bounds[ends])
         text = nbest.vocab.decode(lines.values, bounds)
-        # A first word that is a byte-order mark: reading would take the first of two away.
+        # If the first word is a byte-order mark: reading removes the first of two.
         yield codecs.BOM_UTF8 + text if text.startswith(codecs.BOM_UTF8) else text
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether this can be plain text: it has no bars, tabs or brackets to begin with, and no other look."""
+        """Return True for plain text: no bars, tabs or opening brackets, and not like any other format."""
         if any("|||" in line or "\t" in line for line in lines) or re.match(r'\s*(?:\{\s*"|\[\s*[\[{"])', lines[0]):
             return False
         others = (NBEST_FORMATS.get(name) for name in NBEST_FORMATS.names() if name != cls.name)
@@ -195,7 +196,7 @@ class FlatNBest(NBestFormat):
 
 
 def _split_at_empty_lines(lines: Ragged[np.int32]) -> tuple[Ragged[np.int32], NDArray[np.int64], int]:
-    """The lines with words, the bounds of the lists that empty lines end, and whether one also ends the last."""
+    """Return the lines with words, the bounds of the lists, and whether an empty line also ends the last list."""
     empty = lines.lengths == 0
     kept = np.flatnonzero(~empty)
     ends = np.searchsorted(kept, np.flatnonzero(empty))
@@ -206,7 +207,7 @@ def _split_at_empty_lines(lines: Ragged[np.int32]) -> tuple[Ragged[np.int32], ND
 
 
 def _read_columns(path: PathLike) -> tuple[list[str], NDArray[np.float64]]:
-    """The names on the first line (none if it has numbers), and the numbers below."""
+    """Return the names on the first line (none if it has numbers), and the numbers below."""
     names: list[str] | None = None
     columns, parts = 1, []
     for chunk in read_chunks(path):
@@ -243,7 +244,7 @@ def _check_names(names: Sequence[str], path: PathLike) -> None:
 
 
 def _integers(path: PathLike, lines: int | None = None, beside: PathLike = "") -> NDArray[np.int64]:
-    """One number a line, none of them negative."""
+    """Read one non-negative integer per line."""
     names, numbers = _read_columns(path)
     if names:
         raise DataError(f"found '{names[0]}'", path=path, line=1, expected="a number")
@@ -259,7 +260,7 @@ def _integers(path: PathLike, lines: int | None = None, beside: PathLike = "") -
 def _read_scores(
     path: PathLike | None, hypotheses: int, beside: PathLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, FeatureRows]:
-    """Scores, log-probabilities and features."""
+    """Read scores, log-probabilities and features."""
     if path is None:
         return np.full(hypotheses, np.nan), None, FeatureRows.zeros(hypotheses)
     names, numbers = _read_columns(path)

@@ -1,4 +1,4 @@
-"""N-best lists in anybody's format: the formats by name, and finding out which one a file has."""
+"""Formats of n-best lists: their base, their registry, and recognition of the format of a file."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, open_output, read_chunks
 from dragoman.core.nbest import NBest
 from dragoman.core.options import Options
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.registry import Registry
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 
-# Enough that a whole list on a single line is not put together of many small pieces.
+# Large enough for a whole list on a single line.
 _SNIFFED_BYTES = 1 << 20
 _SNIFFED_LINES = 100
 _CALLED = {"scores": "scores", "logprobs": "log-probabilities", "features": "features", "ids": "sentences' ids"}
@@ -28,17 +28,17 @@ _CALLED = {"scores": "scores", "logprobs": "log-probabilities", "features": "fea
 
 @dataclass(frozen=True)
 class NBestFormat(Options, ABC):
-    """A format of n-best lists; its fields are what the files themselves do not say.
+    """A format of n-best lists; its fields are options for what the files themselves do not say.
 
-    What `read` gives, `write` writes so that it is read as the same again; the formats of decoders byte by byte as it
-    was, if the file was written as their own programs write. Any n-best list can be written in any format that has a
-    place for what it holds; numbers without a place are left out with a warning.
+    Reading what `write` has written gives the same list. Files of decoders are written back byte by byte, if they were
+    written as their own programs do. Any n-best list can be written in any format that supports its contents; numbers
+    that a format does not support are left out with a warning.
     """
 
     name: ClassVar[str]
-    #: What the format has a place for, beside the words.
+    #: Contents that the format supports besides the words.
     places: ClassVar[frozenset[str]] = frozenset({"scores", "logprobs", "features", "ids"})
-    #: Whether lists that are written one after the other are one file; not if it has a head that knows them all.
+    #: True if lists that are written one after the other form one file; false for a format with a header.
     piecewise: ClassVar[bool] = True
 
     @abstractmethod
@@ -47,39 +47,40 @@ class NBestFormat(Options, ABC):
     ) -> NBest:
         """Read a file, compressed or not, adding its words to `vocab` (a new one by default).
 
-        If `sentences` is given, the file must have hypotheses for each sentence from 0 up to that number; if not,
-        missing sentences are only warned about, and are not in the result.
+        If `sentences` is given, the file must have hypotheses for that many sentences, from 0. Otherwise missing
+        sentences only cause a warning, and are not in the result.
         """
 
     def read_blocks(
-        self, path: PathLike, *, done: ShareDone | None = None, runtime: Runtime = Runtime()
+        self, path: PathLike, *, progress_callback: ProgressCallback | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[NBest]:
-        """Read some sentences at a time, as they come, each block with words of its own; together they are the file.
+        """Read a file in blocks of some sentences, as they come; each block has a vocabulary of its own.
 
-        Sentences without ids count on from block to block. `done` is told how much of the file has been read. A format
-        whose sentences can be anywhere in the file, or need other files, yields all of it as one block.
+        Sentences without ids are numbered on from block to block. `progress_callback` gets the fraction of the file
+        that has been read. A format whose sentences can be anywhere in the file, or that needs other files, yields all
+        of it as one block.
         """
         yield self.read(path, runtime=runtime)
 
     def write(self, path: PathLike, nbest: NBest, *, runtime: Runtime = Runtime()) -> None:
         """Write a file, compressed by the ending of its name."""
-        with runtime.stage(f"writing {path}") as done, open_output(path) as stream:
-            for block in self.blocks(nbest, path, done, runtime=runtime):
+        with runtime.stage(f"writing {path}") as progress_callback, open_output(path) as stream:
+            for block in self.format_blocks(nbest, path, progress_callback, runtime=runtime):
                 stream.write(block)
 
     @abstractmethod
-    def blocks(
-        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
+    def format_blocks(
+        self, nbest: NBest, path: PathLike, progress_callback: ProgressCallback | None = None, *, runtime: Runtime
     ) -> Iterator[bytes]:
-        """Yield the lists as bytes of the format, for writing piece by piece; `path` is only for messages."""
+        """Yield the lists in this format, as blocks of bytes; `path` is for messages."""
 
     @classmethod
     @abstractmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether the first lines of a file, without empty ones, may be in this format."""
+        """Return True if the first lines of a file, without empty ones, may be in this format."""
 
-    def fitting(self, nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) -> NBest:
-        """Leave out what the format has no place for, saying so; a missing score is the log-probability."""
+    def drop_unsupported(self, nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) -> NBest:
+        """Remove what the format does not support, with a warning; a missing score is the log-probability."""
         scores, logprobs = nbest.scores, nbest.logprobs
         if logprobs is not None and "logprobs" not in self.places:
             scores = np.where(np.isnan(scores), logprobs, scores)
@@ -106,7 +107,7 @@ NBEST_FORMATS = Registry("nbest_format", "dragoman.formats.nbest", NBestFormat)
 
 
 def sniff(path: PathLike) -> type[NBestFormat]:
-    """Guess the format of a file by what its first lines look like."""
+    """Guess the format of a file from its first lines."""
     if fspath(path) == "-":
         raise UsageError("the format of standard input cannot be guessed; name it")
     chunk = next(read_chunks(path, _SNIFFED_BYTES), None)
@@ -125,24 +126,24 @@ def sniff(path: PathLike) -> type[NBestFormat]:
 
 def read_nbest(
     path: PathLike,
-    format: str | None = None,  # noqa: A002 - what it is
+    format: str | None = None,  # noqa: A002 - the usual name
     *,
     sentences: int | None = None,
     vocab: Vocab | None = None,
     runtime: Runtime = Runtime(),
 ) -> NBest:
-    """Read an n-best list in the named format, or in the one that it seems to be in."""
+    """Read an n-best list in the named format, or in the format that it seems to have."""
     kind = sniff(path) if format is None else NBEST_FORMATS.get(format)
     return kind().read(path, sentences=sentences, vocab=vocab, runtime=runtime)
 
 
-def counted_on(first: int, count: int) -> tuple[int, ...] | None:
-    """The numbers of so many sentences without ids, of which others have come before; none for those from 0."""
+def continued_ids(first: int, count: int) -> tuple[int, ...] | None:
+    """Return the numbers of `count` sentences without ids from `first` on; None for those from 0."""
     return tuple(range(first, first + count)) if first else None
 
 
-def with_other_look(error: DataError, path: PathLike, name: str) -> DataError:
-    """Add to an error on the first line what the file looks like, if that is something else than format `name`."""
+def suggest_format(error: DataError, path: PathLike, name: str) -> DataError:
+    """Add the format that a file looks like to an error on its first line, if it is not `name`."""
     try:
         guess = sniff(path).name if error.line == 1 else name
     except (DataError, UsageError):

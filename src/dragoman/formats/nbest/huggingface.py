@@ -1,14 +1,14 @@
-"""What Hugging Face's pipelines return, as JSON: texts under `translation_text`, `generated_text` or `summary_text`.
+"""Output of Hugging Face's pipelines as JSON, with texts under `translation_text`, `generated_text` or `summary_text`.
 
-    [{"translation_text": "the house", "score": -0.5}, {"translation_text": "a house"}]     a sentence a line
+    [{"translation_text": "the house", "score": -0.5}, {"translation_text": "a house"}]     a sentence per line
     [[{"generated_text": "the house"}, {"generated_text": "a house"}], …]                   a file that is one list
-    {"id": 0, "translation_text": "the house", "score": -0.5}                               a hypothesis a line
-    {"id": 0, "generated_text": ["the house", "a house"], "sequences_scores": [-0.5, -1]}   a sentence a line
+    {"id": 0, "translation_text": "the house", "score": -0.5}                               a hypothesis per line
+    {"id": 0, "generated_text": ["the house", "a house"], "sequences_scores": [-0.5, -1]}   a sentence per line
 
-Hypotheses a line belong together if they have the same `id`, or so many of them as the option `size` says; otherwise
-each is a sentence's only one. A single list of hypotheses without ids is refused unless `size` is given, because it may
-be one sentence or many. Scores (`score` or `sequences_scores`, length-normalised log-probabilities of `generate`) are
-scores, `logprob` is a log-probability. It is written as a hypothesis a line.
+Hypotheses on separate lines are grouped by `id`, or by the option `size`; otherwise each is the only one of its
+sentence. A single list of hypotheses without ids is refused unless `size` is given, because it may be one sentence or
+many. `score` or `sequences_scores` (length-normalised log-probabilities of `generate`) are scores, `logprob` is a
+log-probability. Lists are written with a hypothesis per line.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any
 
 from dragoman.core.errors import DataError
 from dragoman.core.options import option
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
 from dragoman.formats.nbest.json_rows import Rows
-from dragoman.formats.nbest.json_values import Found, beside, first_object, kept, texts_or_null
+from dragoman.formats.nbest.json_values import JsonValue, first_object, parallel_list, text_list, unknown_keys
 
 _TEXT_KEYS = ("translation_text", "generated_text", "summary_text")
 _SCORE_KEYS = ("score", "sequences_scores")
@@ -40,14 +40,14 @@ class HuggingFaceNBest(JsonNBest):
     text_key = "translation_text"
     always_numbered = True
 
-    size: int | None = option(None, "the number of hypotheses of each sentence, if they have no ids", minimum=1)
+    size: int | None = option(None, "number of hypotheses per sentence, if they have no ids", minimum=1)
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether the first object has a text under a key of the pipelines."""
+        """Return True if the first object has a text under a key of the pipelines."""
         return any(isinstance(first_object(lines)[1].get(key, 0), str | list | None) for key in _TEXT_KEYS)
 
-    def _take_all(self, found: Iterable[Found], rows: Rows) -> Iterator[Found]:
+    def _take_all(self, found: Iterable[JsonValue], rows: Rows) -> Iterator[JsonValue]:
         singles, last = 0, None
         for one in found:
             value = one.value
@@ -60,13 +60,13 @@ class HuggingFaceNBest(JsonNBest):
             else:
                 last = self._take_single(one, singles, last, rows)
                 singles += 1
-            if not singles:  # hypotheses by themselves may go on with what comes next
+            if not singles:  # single hypotheses may be continued by the next value
                 yield one
         if self.size is not None and last is None and singles % self.size:
             raise DataError(f"there are {singles} hypotheses", expected=f"{self.size} for each sentence")
 
-    def _take_single(self, one: Found, singles: int, last: Any, rows: Rows) -> Any:
-        """Read a hypothesis by itself, before which there were others, the last with that id; returns its id."""
+    def _take_single(self, one: JsonValue, singles: int, last: Any, rows: Rows) -> Any:
+        """Read a single hypothesis, after `singles` others, the last with id `last`; return its id."""
         name = one.value.get("id") if isinstance(one.value, dict) else None
         if name is not None and rows.ids and name == last:
             pass
@@ -82,11 +82,11 @@ class HuggingFaceNBest(JsonNBest):
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
         key = _text_key(fields)
-        texts = texts_or_null(fields[key], key)
+        texts = text_list(fields[key], key)
         rows.sentence(fields.get("id"))
         rows.style["generated"] = _TEXT_KEYS.index(key)
-        scores = beside(fields, _score_key(fields), len(texts))
-        for words, score, logprob in zip(texts, scores, beside(fields, "logprob", len(texts)), strict=True):
+        scores = parallel_list(fields, _score_key(fields), len(texts))
+        for words, score, logprob in zip(texts, scores, parallel_list(fields, "logprob", len(texts)), strict=True):
             if words is None:
                 rows.without_text()
             else:
@@ -99,9 +99,9 @@ class HuggingFaceNBest(JsonNBest):
             return
         if not key or not isinstance(fields[key], str):
             expected = f"a string under {', '.join(_TEXT_KEYS)}"
-            raise DataError(f"found {shown(json.dumps(fields))}, which has no text", expected=expected)
+            raise DataError(f"found {quote(json.dumps(fields))}, which has no text", expected=expected)
         rows.style["generated"] = _TEXT_KEYS.index(key)
-        more = kept(fields, _KEYS)
+        more = unknown_keys(fields, _KEYS)
         rows.hypothesis(fields[key], score=fields.get(_score_key(fields)), logprob=fields.get("logprob"), more=more)
 
     def _give(self, sentence: Sentence) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""The n-best lists of Joshua and cdec: `0 ||| a house ||| lm_0=-28.045 tm_pt_0=-172.000 ||| -195.045`."""
+"""N-best lists of Joshua and cdec: `0 ||| a house ||| lm_0=-28.045 tm_pt_0=-172.000 ||| -195.045`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What the formats that hold JSON have in common: lists made of values, and values made of lists.
+"""The base of all JSON formats: it converts JSON values to lists and back.
 
-Keys that a format does not know are kept in `NBest.extras` and written back. A text is split into words at ASCII
-white space; where a hypothesis is an object of its own, a text with other white space than single spaces between words
-is kept as it was, too.
+Keys that a format does not know are kept in `NBest.extras` and written back. A text is split into words at ASCII white
+space. Where a hypothesis is an object of its own, the original text is kept too if it has other white space than single
+spaces between words.
 """
 
 from __future__ import annotations
@@ -21,54 +21,54 @@ from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike
 from dragoman.core.nbest import Extras, NBest
 from dragoman.core.options import option
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
-from dragoman.formats.faults import shown
-from dragoman.formats.nbest.format import NBestFormat, with_other_look
-from dragoman.formats.nbest.json_rows import Failed, Rows, RowsOf
-from dragoman.formats.nbest.json_values import Found, Reader
-from dragoman.formats.nbest.lines import Wordless
-from dragoman.formats.nbest.order import in_order
+from dragoman.formats.faults import quote
+from dragoman.formats.nbest.format import NBestFormat, suggest_format
+from dragoman.formats.nbest.json_rows import FailurePolicy, RowFormat, Rows
+from dragoman.formats.nbest.json_values import JsonReader, JsonValue
+from dragoman.formats.nbest.lines import EmptyHypotheses
+from dragoman.formats.nbest.order import sort_by_id
 
-#: A hypothesis to write: its text, score, logprob and features as far as it has them, and the keys that were kept.
-Written = tuple[dict[str, Any], dict[str, Any]]
+#: A hypothesis to write: its text, score, logprob and features, if any, and further keys of its file.
+HypothesisFields = tuple[dict[str, Any], dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence to write; `name` is None if it needs none, `more` are keys that were kept when it was read."""
+    """A sentence to write; `name` is None if it needs none, `more` are further keys of its file."""
 
     name: int | str | None
     source: str | None
     references: Sequence[str]
-    hypotheses: Sequence[Written]
+    hypotheses: Sequence[HypothesisFields]
     more: Mapping[str, Any]
     style: Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class JsonNBest(NBestFormat):
-    """JSON: one value a sentence, unless a format says otherwise."""
+    """JSON, by default one value per sentence."""
 
-    #: How a value looks, for messages.
+    #: Example of a value, for messages.
     example: ClassVar[str]
-    #: The keys of an id, a source and a text; empty if there is no place for it.
+    #: The keys of an id, a source and a text; empty if the format has none.
     id_key: ClassVar[str] = "id"
     source_key: ClassVar[str] = "src"
     text_key: ClassVar[str] = "text"
-    #: Whether a file may be one list of values, and whether NaN and Infinity are read.
+    #: True if a file may be one list of values; true if NaN and Infinity are allowed; true if keys are sorted.
     lists: ClassVar[bool] = True
     constants: ClassVar[bool] = False
     sorted_keys: ClassVar[bool] = False
-    #: Whether ids are written even if they count from 0 and were not there when it was read.
+    #: True if ids are written even if they count from 0 and the file had none.
     always_numbered: ClassVar[bool] = False
-    #: Whether sentences come in any order, so that all are read before the first is known.
+    #: True if sentences may come in any order, so that all must be read first.
     any_order: ClassVar[bool] = False
 
-    failed: Failed = option(
-        "empty", "sentences without hypotheses: empty (they keep their places), skip (left out) or refuse"
+    failed: FailurePolicy = option(
+        "empty", "sentences without hypotheses: empty (kept as empty lists), skip (left out) or refuse"
     )
 
     def read(
@@ -80,16 +80,16 @@ class JsonNBest(NBestFormat):
         return nbest
 
     def read_blocks(
-        self, path: PathLike, *, done: ShareDone | None = None, runtime: Runtime = Runtime()
+        self, path: PathLike, *, progress_callback: ProgressCallback | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[NBest]:
-        """Read as many sentences at a time as have come, where values are sentences and their order is the file's."""
+        """Read the sentences as they come, unless they may be in any order."""
         if self.any_order:
             yield self.read(path, runtime=runtime)
         else:
-            yield from self._read(path, self._rows(), None, runtime, done, in_blocks=True)
+            yield from self._read(path, self._rows(), None, runtime, progress_callback, in_blocks=True)
 
     def _rows(self, vocab: Vocab | None = None) -> Rows:
-        return Rows(RowsOf(self.name, self.id_key, self.source_key, self.text_key, self.failed), vocab)
+        return Rows(RowFormat(self.name, self.id_key, self.source_key, self.text_key, self.failed), vocab)
 
     def _read(
         self,
@@ -97,27 +97,27 @@ class JsonNBest(NBestFormat):
         rows: Rows,
         sentences: int | None,
         runtime: Runtime,
-        done: ShareDone | None = None,
+        progress_callback: ProgressCallback | None = None,
         *,
         in_blocks: bool = False,
     ) -> Iterator[NBest]:
-        """The lists of a file: all at once, or in blocks that end where nothing more has come yet."""
-        wordless, count = Wordless(path), 0
-        found = self._take_all(self._values(path, rows, done), rows)
+        """Yield the lists of a file: all at once, or in blocks of what has come so far."""
+        wordless, count = EmptyHypotheses(path), 0
+        found = self._take_all(self._values(path, rows, progress_callback), rows)
         more = True
         while more:
             try:
-                # Reads on until there is a value behind which nothing has come yet; False at the end of the file.
+                # Read up to the last value that has come so far; False at the end of the file.
                 more = any(in_blocks and one.latest for one in found)
             except DataError as error:
                 if error.path is None:
                     error = DataError(str(error), path=path, line=rows.line)
-                raise with_other_look(error, path, self.name) from None
+                raise suggest_format(error, path, self.name) from None
             rows.ids = self._ids(rows.ids)
             rows.check_ids(sentences, path)
-            nbest = rows.taken(path)
+            nbest = rows.take_lists(path)
             if not in_blocks:
-                nbest = in_order(nbest, path, runtime=runtime)
+                nbest = sort_by_id(nbest, path, runtime=runtime)
             wordless.count(nbest.hypotheses)
             count += len(nbest)
             if len(nbest) or not in_blocks:
@@ -127,11 +127,11 @@ class JsonNBest(NBestFormat):
             runtime.warn(f"{path}: the n-best list is empty")
         wordless.warn(runtime=runtime)
 
-    def blocks(
-        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
+    def format_blocks(
+        self, nbest: NBest, path: PathLike, progress_callback: ProgressCallback | None = None, *, runtime: Runtime
     ) -> Iterator[bytes]:
-        """Yield a line for each sentence, or for each hypothesis where the format has it so."""
-        nbest = self.fitting(nbest, path, runtime=runtime)
+        """Yield a line for each sentence or, in some formats, for each hypothesis."""
+        nbest = self.drop_unsupported(nbest, path, runtime=runtime)
         extras = nbest.extras if nbest.extras and nbest.extras.format == self.name else Extras(self.name, {})
         encoder = json.JSONEncoder(
             ensure_ascii=bool(extras.style.get("ascii", False)),
@@ -162,51 +162,51 @@ class JsonNBest(NBestFormat):
                 raise DataError(
                     "a feature or score to write is not finite", path=path, line=i + 1, expected="finite numbers"
                 ) from None
-            if done is not None:
-                done((i + 1) / len(nbest))
+            if progress_callback is not None:
+                progress_callback((i + 1) / len(nbest))
 
-    def _take_all(self, found: Iterable[Found], rows: Rows) -> Iterator[Found]:
-        """Read all values; yields those with which a sentence ends that cannot go on."""
+    def _take_all(self, found: Iterable[JsonValue], rows: Rows) -> Iterator[JsonValue]:
+        """Read all values; yield those that complete a sentence."""
         for one in found:
             if not isinstance(one.value, dict):
-                raise DataError(f"found {shown(one.text)}, which is no object", expected=self.example)
+                raise DataError(f"found {quote(one.text)}, which is no object", expected=self.example)
             self._take(one.value, one.text, rows)
             yield one
 
     def _ids(self, ids: list[int | str | None]) -> list[int | str | None]:
-        """The ids as they are meant."""
+        """Convert the ids, if the format needs it."""
         return ids
 
     @abstractmethod
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
-        """Read one value, whose text is for messages."""
+        """Read one value; its `text` is for messages."""
 
     @abstractmethod
     def _give(self, sentence: Sentence) -> Iterator[Any]:
         """Yield the values of one sentence."""
 
     def _head(self, sentence: Sentence) -> dict[str, Any]:
-        """What an object begins with: the sentence's id and source, as far as there are some and a place for them."""
+        """Return the first fields of an object: the id and source of the sentence, if there are any."""
         named = {self.id_key: sentence.name, self.source_key: sentence.source}
         return {key: value for key, value in named.items() if key and value is not None}
 
     def _list(self, fields: Any, key: str, text: str) -> list[Any]:
-        """The list that an object must have under a key, empty for null; `text` is the object's, for messages."""
+        """Return the list that an object must have under a key, empty for null; the object's `text` is for messages."""
         found = fields.get(key, 0) if isinstance(fields, dict) else 0
         if not isinstance(found, list | None):
-            raise DataError(f"found {shown(text)}, without a list '{key}'", expected=self.example)
+            raise DataError(f"found {quote(text)}, without a list '{key}'", expected=self.example)
         return found or []
 
     def _string(self, fields: Any, called: str) -> str | None:
-        """The text that an object, which is called so in messages, must have; None if it is null."""
+        """Return the text that an object must have, or None for null; messages name the object `called`."""
         found = fields.get(self.text_key, 0) if isinstance(fields, dict) else 0
         if not isinstance(found, str | None):
-            wrong = f"found the {called} {shown(json.dumps(fields))}, without a string '{self.text_key}'"
+            wrong = f"found the {called} {quote(json.dumps(fields))}, without a string '{self.text_key}'"
             raise DataError(wrong, expected=self.example)
         return found
 
-    def _values(self, path: PathLike, rows: Rows, done: ShareDone | None) -> Iterator[Found]:
-        for one in Reader(self.example, self.lists, self.constants).values(path, done):
+    def _values(self, path: PathLike, rows: Rows, progress_callback: ProgressCallback | None) -> Iterator[JsonValue]:
+        for one in JsonReader(self.example, self.lists, self.constants).values(path, progress_callback):
             rows.begin(one)
             yield one
 
@@ -217,8 +217,8 @@ def _objects(rows: Ragged[np.uint8] | None, count: int) -> list[dict[str, Any]]:
     return [json.loads(row.tobytes()) if len(row) else {} for row in rows]
 
 
-def _hypotheses(nbest: NBest, extras: Extras, text_key: str) -> list[Written]:
-    """The hypotheses as objects, with what was kept of them."""
+def _hypotheses(nbest: NBest, extras: Extras, text_key: str) -> list[HypothesisFields]:
+    """Return the hypotheses as objects, with their further keys."""
     texts = nbest.vocab.decode(nbest.hypotheses.values, nbest.hypotheses.offsets).decode().split("\n")[:-1]
     names, values = nbest.features.names, nbest.features.values.tolist()
     integral = {key.removeprefix("integer ") for key in extras.style if key.startswith("integer ")}

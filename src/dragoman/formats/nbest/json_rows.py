@@ -1,4 +1,4 @@
-"""What is read of JSON, value by value: a list for each column of the lists, and what came without a text."""
+"""Rows read from JSON, value by value, and sentences or hypotheses without a text."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ from dragoman.core.nbest import Extras, NBest
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
-from dragoman.formats.faults import shown
-from dragoman.formats.nbest.format import counted_on
-from dragoman.formats.nbest.json_values import Found
+from dragoman.formats.faults import quote
+from dragoman.formats.nbest.format import continued_ids
+from dragoman.formats.nbest.json_values import JsonValue
 
 _ODD_SPACE = ("  ", "\n", "\t", "\r", "\v", "\f")
 
-#: What becomes of a sentence that failed: it keeps its place with no hypotheses, is left out, or is an error.
-Failed = Literal["empty", "skip", "refuse"]
+#: Treatment of a failed sentence: it keeps its place with an empty list, is left out, or is an error.
+FailurePolicy = Literal["empty", "skip", "refuse"]
 
 
 @dataclass(frozen=True)
-class RowsOf:
-    """What rows know of the format they are of: its name, its keys, and what becomes of sentences that failed."""
+class RowFormat:
+    """The properties of a format that rows need: its name, its keys, and the treatment of failed sentences."""
 
     name: str
     id_key: str
     source_key: str
     text_key: str
-    failed: Failed
+    failed: FailurePolicy
 
 
-#: An object whose first key is followed by a colon and a space; what a text holds says nothing of that.
+#: An object whose first key is followed by a colon and a space.
 _SPACED = re.compile(r'\s*+\{\s*+"(?:[^"\\]|\\.)*+"\s*+: ')
 
 
 class _Places:
-    """The lines of sentences by their ids; ids that count up line by line from the first take no memory."""
+    """Lines of sentences by id; consecutive ids on consecutive lines take no memory."""
 
     def __init__(self) -> None:
         self._counted, self._first_line = range(0), 1
         self._others: dict[int | str, int] = {}
 
     def line(self, name: int | str) -> int | None:
-        """The line of a sentence that has been seen."""
+        """Return the line of a sentence, if it has been seen."""
         if isinstance(name, int) and name in self._counted:
             return self._first_line + name - self._counted.start
         return self._others.get(name)
 
     def add(self, name: int | str, line: int) -> None:
-        """Note a sentence that has not been seen."""
+        """Add a new sentence."""
         if isinstance(name, int) and not self._counted:
             self._counted, self._first_line = range(name, name + 1), line
         elif name == self._counted.stop and line == self._first_line + len(self._counted):
@@ -67,18 +67,18 @@ class _Places:
 
 
 class Failures:
-    """Sentences that came without hypotheses, and hypotheses without a text, counted over all blocks."""
+    """Counts of sentences without hypotheses, and of hypotheses without a text, over all blocks."""
 
-    def __init__(self, failed: Failed):
+    def __init__(self, failed: FailurePolicy):
         self._failed = failed
-        #: How many sentences have been looked at.
+        #: Number of sentences checked so far.
         self.seen = 0
         self._count = self._textless = 0
         self._first: list[str] = []
         self._first_textless = ""
 
     def add(self, called: str, reason: str, path: PathLike, line: int) -> None:
-        """Note a sentence without hypotheses, or refuse it."""
+        """Count a sentence without hypotheses, or refuse it."""
         if self._failed == "refuse":
             expected = "some for each, or failed sentences to be empty or skipped"
             raise DataError(f"{called} has no hypotheses ({reason})", path=path, line=line, expected=expected)
@@ -86,7 +86,7 @@ class Failures:
         self._first += [f"{called} ({reason})"] if len(self._first) < 3 else []
 
     def leave_out(self, called: str, count: int, path: PathLike, line: int) -> None:
-        """Note hypotheses without a text among others of their sentence, or refuse them."""
+        """Count hypotheses without a text in a sentence with others, or refuse them."""
         if self._failed == "refuse":
             found = f"{count} of the hypotheses of {called} have no text"
             raise DataError(found, path=path, line=line, expected="a text for each")
@@ -94,7 +94,7 @@ class Failures:
         self._first_textless = self._first_textless or called
 
     def warn(self, path: PathLike, *, runtime: Runtime = Runtime()) -> None:
-        """Say how many there are, and which are the first."""
+        """Warn about them, naming the first ones."""
         if self._count:
             left = "left out" if self._failed == "skip" else "left empty"
             more = ", ..." if self._count > len(self._first) else ""
@@ -106,9 +106,9 @@ class Failures:
 
 
 class Rows:
-    """What has been read, value by value, and not been taken yet; one list for each column of the result."""
+    """Rows that have been read and not taken yet, with a list for each column of the result."""
 
-    def __init__(self, form: RowsOf, vocab: Vocab | None = None) -> None:
+    def __init__(self, form: RowFormat, vocab: Vocab | None = None) -> None:
         self._form = form
         self.line = 1
         self.style: dict[str, int] = {}
@@ -137,8 +137,8 @@ class Rows:
         self._feature_values: list[float] = []
         self._feature_bounds = [0]
 
-    def begin(self, found: Found) -> None:
-        """Note what the next value says of the file's style."""
+    def begin(self, found: JsonValue) -> None:
+        """Record the style of the next value."""
         self.line = found.line
         if not self.style:
             self.style = {"spaced": int(_SPACED.match(found.text) is not None)}
@@ -155,12 +155,12 @@ class Rows:
         more: Mapping[str, Any] | None = None,
         failure: str | None = None,
     ) -> None:
-        """Begin a sentence; `more` are keys to be written back, `failure` is why it has no hypotheses."""
+        """Begin a sentence; `more` are keys to write back, `failure` is the reason why it has no hypotheses."""
         id_key, source_key = self._form.id_key, self._form.source_key
         if not (name is None or isinstance(name, str) or type(name) is int):
-            raise DataError(f"the {id_key} is {shown(json.dumps(name))}", expected="a number or a string")
+            raise DataError(f"the {id_key} is {quote(json.dumps(name))}", expected="a number or a string")
         if not (source is None or isinstance(source, str)):
-            raise DataError(f"'{source_key}' is {shown(json.dumps(source))}", expected="a string")
+            raise DataError(f"'{source_key}' is {quote(json.dumps(source))}", expected="a string")
         if self._named is None:
             self._named = name is not None
         if self._sourced is None and failure is None:
@@ -180,7 +180,7 @@ class Rows:
         self._bounds.append(len(self._texts))
 
     def without_text(self) -> None:
-        """Note that the sentence has a hypothesis without a text, which is left out."""
+        """Count a hypothesis of the sentence without a text, which is left out."""
         self._textless[len(self.ids) - 1] = self._textless.get(len(self.ids) - 1, 0) + 1
 
     def hypothesis(
@@ -207,21 +207,21 @@ class Rows:
         self._feature_bounds.append(len(self._feature_ids))
 
     def number(self, value: Any, name: str) -> float:
-        """Take a finite number, noting where they are integers."""
+        """Return a finite number; integers are recorded in the style."""
         if type(value) is int:
             self.style[f"integer {name}"] = 1
         elif type(value) is not float:
-            raise DataError(f"{shown(name)} is {shown(json.dumps(value))}", expected="a number")
+            raise DataError(f"{quote(name)} is {quote(json.dumps(value))}", expected="a number")
         try:
             number = float(value)
         except OverflowError:
             number = math.inf
         if not math.isfinite(number):
-            raise DataError(f"{shown(name)} is {shown(str(value))}", expected="a finite number")
+            raise DataError(f"{quote(name)} is {quote(str(value))}", expected="a finite number")
         return number
 
     def check_ids(self, sentences: int | None, path: PathLike) -> None:
-        """Refuse ids that are there twice, and another number of sentences than expected."""
+        """Refuse repeated ids, and a wrong number of sentences."""
         names = [name for name in self.ids if name is not None]
         for line, name in zip(self._lines, names, strict=bool(names)):
             if (before := self._places.line(name)) is not None:
@@ -243,8 +243,8 @@ class Rows:
             if len(self.ids) != sentences:
                 raise DataError(f"has {len(self.ids)} sentences", path=path, expected=f"{sentences}")
 
-    def taken(self, path: PathLike) -> NBest:
-        """The lists of all sentences since the last time; the next ones have other words."""
+    def take_lists(self, path: PathLike) -> NBest:
+        """Return the lists of all sentences since the last call; the next block has its own vocabulary."""
         nbest = self._lists()
         sizes = np.diff(nbest.sentences)
         for i in sorted({*np.flatnonzero(sizes == 0).tolist(), *self._textless}):
@@ -259,7 +259,7 @@ class Rows:
         self.failures.seen += len(sizes)
         if self._form.failed == "skip" and not sizes.all():
             nbest = nbest.take(np.flatnonzero(sizes))
-            nbest = nbest if self._named else replace(nbest, ids=counted_on(self._count, len(nbest)))
+            nbest = nbest if self._named else replace(nbest, ids=continued_ids(self._count, len(nbest)))
         self._count += len(nbest)
         self._begin(Vocab.of())
         return nbest
@@ -281,7 +281,7 @@ class Rows:
                 np.array(self._feature_values, np.float64),
             ),
             logprobs=None if np.isnan(logprobs).all() else logprobs,
-            ids=counted_on(self._count, len(self.ids)) if not ids else None if ids == (*range(len(ids)),) else ids,
+            ids=continued_ids(self._count, len(self.ids)) if not ids else None if ids == (*range(len(ids)),) else ids,
             sources=tuple(text or "" for text in self._sources) if self._sourced else None,
             references=tuple(self._references) if any(self._references) else None,
             extras=Extras(self._form.name, style, _rows(self._hypothesis_more), _rows(self._more)),

@@ -1,6 +1,6 @@
-"""JSON values of a file with the lines they are on, strictly read: no key twice, and no NaN where none is meant.
+"""JSON values of a file with their lines, strictly parsed: no repeated keys, and NaN only where it is allowed.
 
-A file has a value on each line, or is one list of values, laid out as it may be.
+A file has a value per line, or is one list of values in any layout.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike
-from dragoman.core.progress import ShareDone
-from dragoman.formats.faults import shown
+from dragoman.core.progress import ProgressCallback
+from dragoman.formats.faults import quote
 from dragoman.formats.nbest.chunks import prompt_chunks
 
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -23,10 +23,10 @@ _LISTS = re.compile(r"[ \t\n\r\[]*")
 
 
 @dataclass(frozen=True)
-class Found:
-    """A value of a file: the line it begins on, its text, and whether it is an element of the file's only list.
+class JsonValue:
+    """A value of a file: its first line, its text, and whether it is an element of a list that is the whole file.
 
-    It is the `latest` if no line behind it has come yet.
+    It is the `latest` if no later line has come yet.
     """
 
     line: int
@@ -37,16 +37,16 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Reader:
-    """How values are read: what they look like, for messages, whether a file may be one list, and NaN be a number."""
+class JsonReader:
+    """Reader of JSON values: an example for messages, whether a file may be one list, and whether NaN is allowed."""
 
     example: str
     lists: bool = True
     constants: bool = False
 
-    def values(self, path: PathLike, done: ShareDone | None = None) -> Iterator[Found]:
-        """Yield the values of a file as they come; `done` is told how much of it has been read."""
-        lines = _numbered(path, done)
+    def values(self, path: PathLike, progress_callback: ProgressCallback | None = None) -> Iterator[JsonValue]:
+        """Yield the values of a file as they come; `progress_callback` gets the fraction read."""
+        lines = _numbered(path, progress_callback)
         for number, text, latest in lines:
             try:
                 value = self._decode(text)
@@ -60,15 +60,15 @@ class Reader:
                 if second is None:
                     yield from self._whole(text, path)
                     return
-                yield Found(1, text, value)
+                yield JsonValue(1, text, value)
                 number, text, latest = second
                 value = self._located(text, path, number)
-            yield Found(number, text, value, latest=latest)
+            yield JsonValue(number, text, value, latest=latest)
 
-    def _whole(self, text: str, path: PathLike) -> Iterator[Found]:
-        """The elements of a list that is the whole file."""
+    def _whole(self, text: str, path: PathLike) -> Iterator[JsonValue]:
+        """Yield the elements of a list that is the whole file."""
         if not self.lists:
-            yield Found(1, text, self._located(text, path, 1))
+            yield JsonValue(1, text, self._located(text, path, 1))
             return
         line, counted = 1, 0
         at = _skip(text, _skip(text, 0) + 1)
@@ -78,17 +78,17 @@ class Reader:
             try:
                 value, end = _decoder(self.constants).raw_decode(text, at)
             except (ValueError, RecursionError):
-                found = f"found {shown(text[at : at + 200])}, which is not JSON"
+                found = f"found {quote(text[at : at + 200])}, which is not JSON"
                 raise DataError(found, path=path, line=line, expected=self.example) from None
             except DataError as error:
                 raise DataError(str(error), path=path, line=line) from None
-            yield Found(line, text[at:end], value, element=True)
+            yield JsonValue(line, text[at:end], value, element=True)
             at = _skip(text, end)
             more = text[at : at + 1] == ","
             at = _skip(text, at + 1) if more else at
         if text[at : at + 1] != "]" or text[at + 1 :].strip():
             line += text.count("\n", counted, at)
-            found = f"found {shown(text[at : at + 200])} after an element of the list"
+            found = f"found {quote(text[at : at + 200])} after an element of the list"
             raise DataError(found, path=path, line=line, expected="a comma, or ']' at the end of the file")
 
     def _decode(self, text: str) -> Any:
@@ -97,7 +97,7 @@ class Reader:
         except RecursionError:
             raise DataError("the JSON is nested too deeply", expected=self.example) from None
         except ValueError:
-            raise DataError(f"found {shown(text)}, which is not JSON", expected=self.example) from None
+            raise DataError(f"found {quote(text)}, which is not JSON", expected=self.example) from None
 
     def _located(self, text: str, path: PathLike, line: int) -> Any:
         try:
@@ -106,9 +106,9 @@ class Reader:
             raise DataError(str(error), path=path, line=line) from None
 
 
-def _numbered(path: PathLike, done: ShareDone | None) -> Iterator[tuple[int, str, bool]]:
-    """Lines with their numbers, and whether each is the last of those that have come."""
-    for chunk in prompt_chunks(path, done):
+def _numbered(path: PathLike, progress_callback: ProgressCallback | None) -> Iterator[tuple[int, str, bool]]:
+    """Yield lines with their numbers, and whether each is the last that has come so far."""
+    for chunk in prompt_chunks(path, progress_callback):
         lines = chunk.lines()
         last = chunk.first_line + len(lines) - 1
         for number, text in enumerate(lines, chunk.first_line):
@@ -116,7 +116,7 @@ def _numbered(path: PathLike, done: ShareDone | None) -> Iterator[tuple[int, str
 
 
 def first_object(lines: Sequence[str]) -> tuple[int, dict[str, Any]]:
-    """The first object of a file and the number of lists that it is in; an empty one if there is none."""
+    """Return the depth of lists around the first object of a file, and the object; an empty one if there is none."""
     return _first_object(lines[0] if lines[0].lstrip().startswith("{") else "\n".join(lines))
 
 
@@ -131,33 +131,33 @@ def _first_object(text: str) -> tuple[int, dict[str, Any]]:
     return (match[0].count("["), value) if isinstance(value, dict) else (0, {})
 
 
-def kept(fields: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
-    """The keys that a format does not know, in the order they have."""
+def unknown_keys(fields: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
+    """Return the fields whose keys are not `known`, in their order."""
     known = set(known)
     return {key: value for key, value in fields.items() if key not in known} if fields.keys() - known else {}
 
 
-def strings(value: Any, key: str) -> list[str]:
-    """Take a list of strings."""
+def string_list(value: Any, key: str) -> list[str]:
+    """Check and return a list of strings."""
     if not (isinstance(value, list) and all(isinstance(text, str) for text in value)):
-        raise DataError(f"'{key}' is {shown(json.dumps(value))}", expected="a list of strings")
+        raise DataError(f"'{key}' is {quote(json.dumps(value))}", expected="a list of strings")
     return value
 
 
-def texts_or_null(value: Any, key: str) -> list[str | None]:
-    """Take a list of strings, some of which may be null; null itself is an empty one."""
+def text_list(value: Any, key: str) -> list[str | None]:
+    """Check and return a list of strings, some of which may be null; null itself is an empty list."""
     if value is None:
         return []
     if not (isinstance(value, list) and all(isinstance(text, str | None) for text in value)):
-        raise DataError(f"'{key}' is {shown(json.dumps(value))}", expected="a list of strings")
+        raise DataError(f"'{key}' is {quote(json.dumps(value))}", expected="a list of strings")
     return value
 
 
-def beside(fields: Mapping[str, Any], key: str, size: int) -> Sequence[Any]:
-    """Take a list with an element for each hypothesis, or nothing for each if there is no or an empty list."""
+def parallel_list(fields: Mapping[str, Any], key: str, size: int) -> Sequence[Any]:
+    """Check and return a list with an element for each hypothesis; None for each if the list is missing or empty."""
     value = fields.get(key) or []
     if not isinstance(value, list) or len(value) not in (0, size):
-        count = f"{len(value)} elements" if isinstance(value, list) else shown(json.dumps(value))
+        count = f"{len(value)} elements" if isinstance(value, list) else quote(json.dumps(value))
         raise DataError(f"'{key}' has {count} for {size} hypotheses", expected="one for each")
     return value or [None] * size
 
@@ -172,7 +172,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise DataError(f"the key {shown(twice)} is there twice in one object", expected="each key once")
+        raise DataError(f"the key {quote(twice)} is there twice in one object", expected="each key once")
     return fields
 
 

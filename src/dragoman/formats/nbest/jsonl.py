@@ -1,9 +1,9 @@
-"""N-best lists as JSON, one sentence a line, for the output of neural systems and language models:
+"""N-best lists as JSON, one sentence per line, for the output of neural systems and language models:
 
     {"id":7,"src":"la maison","hyps":[{"text":"the house","logprob":-1.5,"features":{"lm":-9.25}}],"refs":["a house"]}
 
 (the keys of a sentence are "id", a number or a string, "src", "hyps" and "refs"; those of a hypothesis "text", "score",
-"logprob" and "features"). Only "hyps" and "text" must be there. Other keys are kept in `NBest.extras` and written back,
+"logprob" and "features"). Only "hyps" and "text" are required. Other keys are kept in `NBest.extras` and written back,
 after the known ones. Integers are written as integers where the file had them.
 """
 
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.core.errors import DataError
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
 from dragoman.formats.nbest.json_rows import Rows
-from dragoman.formats.nbest.json_values import first_object, kept, strings
+from dragoman.formats.nbest.json_values import first_object, string_list, unknown_keys
 
 _SENTENCE_KEYS = ("id", "src", "hyps", "refs")
 _HYPOTHESIS_KEYS = ("text", "score", "logprob", "features")
@@ -26,20 +26,20 @@ _HYPOTHESIS_KEYS = ("text", "score", "logprob", "features")
 
 @dataclass(frozen=True)
 class JsonlNBest(JsonNBest):
-    """One JSON object a line: a sentence with its hypotheses."""
+    """One JSON object per line: a sentence with its hypotheses."""
 
     name = "jsonl"
     example = '\'{"id":…,"src":…,"hyps":[{"text":…,"logprob":…,"features":{…}}],"refs":[…]}\''
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether the first line is an object with hypotheses."""
+        """Return True if the first line is an object with hypotheses."""
         return isinstance(first_object(lines)[1].get("hyps", 0), list | None)
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
         hyps = self._list(fields, "hyps", text)
-        references = strings(fields.get("refs", []), "refs")
-        rows.sentence(fields.get("id"), fields.get("src"), references, kept(fields, _SENTENCE_KEYS))
+        references = string_list(fields.get("refs", []), "refs")
+        rows.sentence(fields.get("id"), fields.get("src"), references, unknown_keys(fields, _SENTENCE_KEYS))
         for hypothesis in hyps:
             self._take_hypothesis(hypothesis, rows)
 
@@ -50,13 +50,13 @@ class JsonlNBest(JsonNBest):
             return
         features = fields.get("features", {})
         if not isinstance(features, dict):
-            raise DataError(f"'features' is {shown(json.dumps(features))}", expected="an object of names and numbers")
+            raise DataError(f"'features' is {quote(json.dumps(features))}", expected="an object of names and numbers")
         rows.hypothesis(
             text,
             score=fields.get("score"),
             logprob=fields.get("logprob"),
             features=features,
-            more=kept(fields, _HYPOTHESIS_KEYS),
+            more=unknown_keys(fields, _HYPOTHESIS_KEYS),
         )
 
     def _give(self, sentence: Sentence) -> Iterator[Any]:

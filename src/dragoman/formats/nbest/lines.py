@@ -1,4 +1,4 @@
-"""What the formats with a hypothesis a line and `|||` between columns have in common."""
+"""The base of formats with one hypothesis per line and `|||` between columns."""
 
 from __future__ import annotations
 
@@ -18,59 +18,59 @@ from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import Chunk, PathLike, read_chunks
 from dragoman.core.nbest import Extras, NBest
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab, texts_of
-from dragoman.formats.faults import Faults, check_fault, shown
-from dragoman.formats.nbest.bars import escaped, unescaped
+from dragoman.formats.faults import Faults, check_fault, quote
+from dragoman.formats.nbest.bars import escape_bars, unescape_bars
 from dragoman.formats.nbest.chunks import chunks_by_number
-from dragoman.formats.nbest.format import NBestFormat, with_other_look
+from dragoman.formats.nbest.format import NBestFormat, suggest_format
 
 _ROWS_A_BLOCK = 1 << 15
-#: Anything meant as a number, for telling formats apart; that it must be finite is said when it is read.
+#: Anything meant as a number, to distinguish formats; whether it is finite is checked when it is read.
 NUMBER = r"-?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[nN]a[nN]|[iI]nf)"
 
 
 @dataclass(frozen=True)
 class BarSeparatedNBest(NBestFormat):
-    """Columns id, words, features and score; further ones are kept as they are and written back.
+    """Columns id, words, features and score; further columns are kept and written back unchanged.
 
     A hypothesis without a score has an empty column there.
     """
 
-    #: How a line looks, for messages.
+    #: Example of a line, for messages.
     example: ClassVar[str]
-    #: Whether features are `name= v v …` (otherwise `name=v`), and whether the score comes before them.
+    #: True if features are `name= v v …` (otherwise `name=v`); true if the score comes before them.
     grouped: ClassVar[bool] = False
     score_first: ClassVar[bool] = False
-    #: Whether words are followed by two spaces, unless the file was read and had it otherwise.
+    #: True if words are followed by two spaces, unless the file that was read had it otherwise.
     padded: ClassVar[bool] = False
 
     def read(
         self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, runtime: Runtime = Runtime()
     ) -> NBest:
-        """Read one hypothesis a line."""
+        """Read one hypothesis per line."""
         lines = _Lines(self, path, vocab or Vocab.of(), sentences)
         with runtime.stage(f"reading {path}"):
             for chunk in read_chunks(path):
                 lines.add(chunk)
-            nbest = lines.taken()
+            nbest = lines.take_lists()
             lines.finish(runtime=runtime)
         return nbest
 
     def read_blocks(
-        self, path: PathLike, *, done: ShareDone | None = None, runtime: Runtime = Runtime()
+        self, path: PathLike, *, progress_callback: ProgressCallback | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[NBest]:
-        """Read as many sentences at a time as have come; one is whole when a line of the next has."""
+        """Read the sentences as they come; one is complete when a line of the next has come."""
         lines = _Lines(self, path, Vocab.of())
-        for chunk in chunks_by_number(path, b"|||", done):
+        for chunk in chunks_by_number(path, b"|||", progress_callback):
             lines.add(chunk)
-            yield lines.taken()
+            yield lines.take_lists()
         lines.finish(runtime=runtime)
 
-    def blocks(
-        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
+    def format_blocks(
+        self, nbest: NBest, path: PathLike, progress_callback: ProgressCallback | None = None, *, runtime: Runtime
     ) -> Iterator[bytes]:
         """Yield one line for each hypothesis."""
         extras = nbest.extras if nbest.extras and nbest.extras.format == self.name else Extras(self.name, {})
@@ -78,7 +78,7 @@ class BarSeparatedNBest(NBestFormat):
         phrases = nbest.segmentations if self._with_segmentation(style) else None
         features = self._features_to_write(nbest.features)
         labels = _labels(features.names, self.grouped, path)
-        vocab, words = escaped(nbest.vocab, nbest.hypotheses, bare=bool(style.get("bars", False)))
+        vocab, words = escape_bars(nbest.vocab, nbest.hypotheses, bare=bool(style.get("bars", False)))
         if not np.isfinite(features.values).all() or np.isinf(nbest.scores).any():
             raise DataError("a feature or score to write is not finite", path=path, expected="finite numbers")
         ids = np.repeat(sentence_numbers(nbest, path, runtime=runtime), np.diff(nbest.sentences))
@@ -104,19 +104,19 @@ class BarSeparatedNBest(NBestFormat):
             end = min(start + _ROWS_A_BLOCK, len(ids))
             block = kernels.format_nbest(start, end, columns, labels, look)
             yield block.tobytes()
-            if done is not None:
-                done(end / len(ids))
+            if progress_callback is not None:
+                progress_callback(end / len(ids))
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether these lines have at least four columns, and such as this format has."""
+        """Return True if all lines have at least four columns that fit this format."""
         rows = [[field.strip() for field in line.split("|||")] for line in lines]
         return all(len(row) >= 4 and row[0].isdigit() and cls._fits(*row[2:4]) for row in rows)
 
     @classmethod
     @abstractmethod
     def _fits(cls, third: str, fourth: str) -> bool:
-        """Say whether the third and fourth column may be in this format."""
+        """Return True if the third and fourth column may be in this format."""
 
     def _with_segmentation(self, style: Mapping[str, int]) -> bool:
         return False
@@ -126,7 +126,7 @@ class BarSeparatedNBest(NBestFormat):
 
     @classmethod
     def faults(cls) -> Faults:
-        """What a line can have wrong, in step with NBestFault in kernels/text/nbest_read.cpp."""
+        """Return the faults of a line, in step with NBestFault in kernels/text/nbest_read.cpp."""
         pair = "'name= value …'" if cls.grouped else "'name=value'"
         return {
             1: ("the line is empty", cls.example),
@@ -145,14 +145,14 @@ class BarSeparatedNBest(NBestFormat):
 
 
 class _Lines:
-    """What has been read of a file, chunk by chunk, and not been taken yet."""
+    """Lines that have been read and not taken yet."""
 
     def __init__(self, form: BarSeparatedNBest, path: PathLike, vocab: Vocab, sentences: int | None = None):
         self._form, self._path = form, path
         self._labels = Ragged(np.empty(0, np.uint8), np.zeros(1, np.int64))
         self._counts = np.empty(0, np.int32)
         self._numbering = Numbering(path, sentences)
-        self._wordless = Wordless(path)
+        self._wordless = EmptyHypotheses(path)
         self._begin(vocab, 1)
 
     def _begin(self, vocab: Vocab, first_line: int) -> None:
@@ -178,7 +178,7 @@ class _Lines:
         try:
             check_fault(fault, chunk.data, self._form.faults(), self._path, chunk.first_line)
         except DataError as error:
-            raise with_other_look(error, self._path, self._form.name) from None
+            raise suggest_format(error, self._path, self._form.name) from None
         self._vocab = Vocab(*vocab)
         self._labels = Ragged(*labels[:2])
         self._ids.append(ids)
@@ -190,10 +190,10 @@ class _Lines:
         self._rest.append(Ragged(*rest))
         self._styles.append(style)
 
-    def taken(self) -> NBest:
-        """The lists of all lines since the last time, whose sentences must be whole; the next ones have other words."""
+    def take_lists(self) -> NBest:
+        """Return the lists of all (complete) sentences since the last call; the next block has its own vocabulary."""
         bounds, numbers = self._numbering.group(np.concatenate(self._ids), self._first_line)
-        vocab, hypotheses, bars = unescaped(self._vocab, Ragged.concatenate(self._hypotheses))
+        vocab, hypotheses, bars = unescape_bars(self._vocab, Ragged.concatenate(self._hypotheses))
         self._wordless.count(hypotheses)
         phrases, rest = Ragged.concatenate(self._phrases), Ragged.concatenate(self._rest)
         features = Ragged.concatenate(self._features)
@@ -216,7 +216,7 @@ class _Lines:
         return nbest
 
     def finish(self, *, runtime: Runtime = Runtime()) -> None:
-        """Say what is odd about the file as a whole."""
+        """Check and warn about the file as a whole."""
         self._numbering.finish(runtime=runtime)
         self._wordless.warn(runtime=runtime)
 
@@ -235,7 +235,7 @@ class _Lines:
         return tuple(names)
 
     def _style(self) -> dict[str, int]:
-        """What can be said of all lines; the first that shows it decides."""
+        """Return the style of all lines; the first line that shows it decides."""
         style: dict[str, int] = {}
         decided = [next((value for value in values if value >= 0), 0) for values in zip(*self._styles, strict=True)]
         if decided:
@@ -247,7 +247,7 @@ class _Lines:
 
 
 class Numbering:
-    """The numbers of sentences as lines come: those of a number are together, and numbers count up."""
+    """Sentence numbers of lines: equal numbers must be adjacent, and numbers must increase."""
 
     def __init__(self, path: PathLike, sentences: int | None = None):
         self._path, self._sentences = path, sentences
@@ -255,7 +255,7 @@ class Numbering:
         self._last = 0
 
     def group(self, ids: NDArray[np.int64], first_line: int = 1) -> tuple[NDArray[np.int64], list[int]]:
-        """The bounds and the numbers of the sentences that some lines belong to, the first of which is that line."""
+        """Return the bounds and numbers of the sentences of some lines, the first of which is `first_line`."""
         starts = np.flatnonzero(np.append(True, np.diff(ids) != 0))[: len(ids)]
         numbers = ids[starts]
         before = np.append(self._last, numbers)
@@ -282,7 +282,7 @@ class Numbering:
         return np.append(starts, len(ids)).astype(np.int64), numbers.tolist()
 
     def finish(self, *, runtime: Runtime = Runtime()) -> None:
-        """Refuse missing sentences if it is known how many there are, else warn of them."""
+        """Refuse missing sentences if their number is known, otherwise warn about them."""
         numbers, sentences = np.concatenate(self._seen), self._sentences
         counted = np.arange(len(numbers)) if sentences is None else np.arange(sentences)
         if sentences is not None and len(numbers) < sentences:
@@ -304,43 +304,43 @@ class Numbering:
 def group_by_number(
     ids: NDArray[np.int64], path: PathLike, sentences: int | None, *, runtime: Runtime = Runtime()
 ) -> tuple[NDArray[np.int64], list[int]]:
-    """The bounds and the numbers of all sentences of a file; see `Numbering`."""
+    """Return the bounds and numbers of all sentences of a file; see `Numbering`."""
     numbering = Numbering(path, sentences)
     found = numbering.group(ids)
     numbering.finish(runtime=runtime)
     return found
 
 
-class Wordless:
-    """Counts hypotheses without words."""
+class EmptyHypotheses:
+    """Counter of hypotheses without words."""
 
     def __init__(self, path: PathLike):
         self._path, self._empty, self._all = path, 0, 0
 
     def count(self, hypotheses: Ragged[np.int32]) -> None:
-        """Look at some hypotheses."""
+        """Add some hypotheses."""
         self._empty += int(np.sum(hypotheses.lengths == 0))
         self._all += len(hypotheses)
 
     def warn(self, *, runtime: Runtime = Runtime()) -> None:
-        """Say how many there are, if there are some."""
+        """Warn about them, if there are any."""
         if self._empty:
             runtime.warn(f"{self._path}: {self._empty} of {self._all} hypotheses have no words")
 
 
-def warn_of_empty(hypotheses: Ragged[np.int32], path: PathLike, *, runtime: Runtime = Runtime()) -> None:
-    """Say how many hypotheses of a file have no words, if there are some."""
-    wordless = Wordless(path)
+def warn_of_empty_hypotheses(hypotheses: Ragged[np.int32], path: PathLike, *, runtime: Runtime = Runtime()) -> None:
+    """Warn about the hypotheses of a file without words, if there are any."""
+    wordless = EmptyHypotheses(path)
     wordless.count(hypotheses)
     wordless.warn(runtime=runtime)
 
 
 def _labels(names: Sequence[str], grouped: bool, path: PathLike) -> kernels.NBestLabels:
-    """Feature names as labels: the label of each feature, the first feature of each label, and the labels' texts."""
+    """Return labels for features: the label of each feature, the first feature and the text of each label."""
     for name in names:
         if not name or re.search(r"[ \t\n\v\f\r]|\|\|\|", name):
             raise DataError(
-                f"a feature to write is called {shown(name)}", path=path, expected="a name without spaces or |||"
+                f"a feature to write is called {quote(name)}", path=path, expected="a name without spaces or |||"
             )
     labels: list[bytes] = []
     first: list[int] = []
@@ -356,7 +356,7 @@ def _labels(names: Sequence[str], grouped: bool, path: PathLike) -> kernels.NBes
 
 
 def _group_size(names: Sequence[str], start: int) -> int:
-    """How many names from `start` on are values of one label: name.0, name.1, …; 1 if it is a feature of its own."""
+    """Return the number of names from `start` on that are values of one label: name.0, name.1, …; otherwise 1."""
     label = names[start].removesuffix(".0")
     if label == names[start] or not label:
         return 1
@@ -367,7 +367,7 @@ def _group_size(names: Sequence[str], start: int) -> int:
 
 
 def sentence_numbers(nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
-    """The number of each sentence: its own, or where some have names, numbers from 0."""
+    """Return the number of each sentence; numbers from 0 if some have names."""
     if empty := int(np.sum(np.diff(nbest.sentences) == 0)):
         runtime.warn(f"{path}: {empty} sentences have no hypotheses, and will be missing")
     ids = [name for name in nbest.sentence_ids if isinstance(name, int) and 0 <= name < 1 << 63]
@@ -378,7 +378,7 @@ def sentence_numbers(nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime
 
 
 def _scores(nbest: NBest, path: PathLike, runtime: Runtime) -> NDArray[np.float64]:
-    """The scores; where there is none, the log-probability."""
+    """Return the scores; a missing score is the log-probability."""
     scores = np.ascontiguousarray(nbest.scores)
     if nbest.logprobs is not None:
         scores = np.where(np.isnan(scores), nbest.logprobs, scores)

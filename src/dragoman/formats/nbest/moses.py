@@ -1,13 +1,13 @@
 """Moses' n-best lists: `0 ||| a house  ||| LM0= -36.05 TranslationModel0= -1 -2 ||| -16.97`, and older dialects.
 
 A feature with several values is a group of features here: `TranslationModel0= -1 -2` is TranslationModel0.0 = -1 and
-TranslationModel0.1 = -2; one with a single value keeps its name. Features that are called name.0, name.1, … one after
-the other are written as such a group again, in full, with 0 for values that a hypothesis lacks. Sparse features are
+TranslationModel0.1 = -2; one with a single value keeps its name. Consecutive features name.0, name.1, … are written as
+such a group again, with 0 for values that a hypothesis lacks. Sparse features are
 features with a single value. Labels may end in a colon instead (`lm: -36.05`), as in Moses before version 1.
 
 Segmentation marks (`a house |0-1|`, source words 0 to 1) become `NBest.segmentations`. Columns after the score (word
-alignment and others) are kept in `NBest.extras` and written back as they were. A bar in a word is `&#124;` in the file,
-which is how Moses escapes it (see `bars`).
+alignment and others) are kept in `NBest.extras` and written back unchanged. A bar in a word is escaped as `&#124;`, as
+in Moses (see `bars`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FEATURES = re.compile(rf"(?:\S+[=:](?:\s+{NUMBER})+(?:\s+|$))+")
 
 @dataclass(frozen=True)
 class MosesNBest(BarSeparatedNBest):
-    """Moses' format, also that of Marian."""
+    """The format of Moses and Marian."""
 
     name = "moses"
     example = "'id ||| words ||| name= value … ||| score'"
@@ -35,7 +35,7 @@ class MosesNBest(BarSeparatedNBest):
     padded = True
 
     segmentation: bool | None = option(None, "write segmentation marks (default: if the list was read with them)")
-    zeros: bool = option(False, "write all features for all hypotheses, as Moses' own tuning programs want it")
+    zeros: bool = option(False, "write all features of all hypotheses, as Moses' tuning programs need")
 
     @classmethod
     def _fits(cls, third: str, fourth: str) -> bool:

@@ -1,14 +1,13 @@
-"""Completions as OpenAI's interface and the servers that speak it give them, one response a line or a list of them.
+"""Completions of OpenAI's API and compatible servers, one response per line or a list of responses.
 
     {"choices": [{"index": 0, "text": "the house", "logprobs": {"token_logprobs": [-0.5, -1.0]}}]}
     {"choices": [{"index": 0, "message": {"content": "the house"}, "logprobs": {"content": [{"logprob": -1.5}]}}]}
     {"custom_id": "7", "response": {"body": {"choices": […]}}}
 
-The third is a line of a batch: `custom_id` is the sentence's id, and sentences are in the natural order of their ids,
-because batches come in any. A log-probability is the sum of those of the tokens. A "prompt", if there is one, is the
-source. Requests that failed (an error, a status other than 200, no response, no text in any choice) have no hypotheses;
-a choice without a text is left out. Other keys are kept and written back; a batch is written as plain responses with
-their `custom_id`.
+The third is a line of a batch: `custom_id` is the id of the sentence. Sentences are sorted by id, because batches come
+in any order. A log-probability is the sum over the tokens. A "prompt", if there is one, is the source. Failed requests
+(an error, a status other than 200, no response, no text in any choice) have no hypotheses; a choice without a text is
+left out. Other keys are kept and written back; a batch is written as plain responses with their `custom_id`.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.core.errors import DataError
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
 from dragoman.formats.nbest.json_rows import Rows
-from dragoman.formats.nbest.json_values import first_object, kept
+from dragoman.formats.nbest.json_values import first_object, unknown_keys
 
 _KEYS = ("custom_id", "prompt", "choices")
 
@@ -40,7 +39,7 @@ class OpenAiNBest(JsonNBest):
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether the first object has choices, or is the line of a batch."""
+        """Return True if the first object has choices, or is the line of a batch."""
         depth, fields = first_object(lines)
         return depth < 2 and (
             isinstance(fields.get("choices"), list)
@@ -48,7 +47,7 @@ class OpenAiNBest(JsonNBest):
         )
 
     def _ids(self, ids: list[int | str | None]) -> list[int | str | None]:
-        """Numbers, if all of them are such as count."""
+        """Convert the ids to numbers, if all of them are decimal numbers."""
         numbered = all(isinstance(x, str) and x.isascii() and x.isdigit() and str(int(x[:18])) == x for x in ids)
         return [int(name) for name in ids if name is not None] if numbered else ids
 
@@ -59,7 +58,7 @@ class OpenAiNBest(JsonNBest):
         else:
             failure = _reason(fields["error"]) if isinstance(fields.get("error"), dict) else None
         choices = self._list(fields, "choices", text) if failure is None else []
-        more = kept(fields, _KEYS)
+        more = unknown_keys(fields, _KEYS)
         rows.sentence(name, fields.get("prompt"), more=more, failure=failure)
         for choice in choices:
             self._take_choice(choice, rows)
@@ -72,11 +71,11 @@ class OpenAiNBest(JsonNBest):
             rows.without_text()
             return
         if not isinstance(text, str):
-            raise DataError(f"found the choice {shown(json.dumps(choice))}, without a text", expected=self.example)
+            raise DataError(f"found the choice {quote(json.dumps(choice))}, without a text", expected=self.example)
         rows.style["chat"] = int(chat)
-        more = kept(fields, ("index", "text", "message"))
+        more = unknown_keys(fields, ("index", "text", "message"))
         if chat:
-            more["message"] = kept(fields["message"], ("content",))
+            more["message"] = unknown_keys(fields["message"], ("content",))
         rows.hypothesis(text, logprob=_total(fields.get("logprobs"), rows), more=more)
 
     def _give(self, sentence: Sentence) -> Iterator[Any]:
@@ -95,7 +94,7 @@ def _choice(index: int, own: Mapping[str, Any], others: Mapping[str, Any], chat:
     else:
         choice["text"] = own["text"]
     if "logprob" in own:
-        # Without the tokens, the text counts as one.
+        # Without the tokens, the text is written as one token.
         choice["logprobs"] = (
             {"content": [{"token": own["text"], "logprob": own["logprob"]}]}
             if chat
@@ -105,7 +104,7 @@ def _choice(index: int, own: Mapping[str, Any], others: Mapping[str, Any], chat:
 
 
 def _body(line: Mapping[str, Any]) -> dict[str, Any]:
-    """The response of a line of a batch; where it failed, what is known of the error."""
+    """Return the response of a line of a batch; if it failed, its error."""
     response = line["response"]
     body = response.get("body") if isinstance(response, dict) else None
     if isinstance(body, dict):
@@ -114,7 +113,7 @@ def _body(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _failure(line: Mapping[str, Any]) -> str | None:
-    """Why a line of a batch has no choices, if it failed."""
+    """Return the reason why a line of a batch failed, or None."""
     response = line["response"]
     status = response.get("status_code") if isinstance(response, dict) else None
     errors = (line.get("error"), _body(line).get("error"))
@@ -127,17 +126,17 @@ def _failure(line: Mapping[str, Any]) -> str | None:
 
 
 def _reason(error: Mapping[str, Any]) -> str:
-    """What an error is called."""
+    """Return the name of an error."""
     known = (error.get(key) for key in ("code", "type", "message"))
-    return next((shown(name)[1:-1] for name in known if isinstance(name, str) and name), "error")
+    return next((quote(name)[1:-1] for name in known if isinstance(name, str) and name), "error")
 
 
 def _total(logprobs: Any, rows: Rows) -> float | None:
-    """The sum over the tokens; the first token of an echoed prompt has none."""
+    """Return the sum over the tokens; the first token of an echoed prompt has no log-probability."""
     if logprobs is None:
         return None
     tokens = logprobs.get("token_logprobs", logprobs.get("content")) if isinstance(logprobs, dict) else None
     if not isinstance(tokens, list):
-        raise DataError(f"'logprobs' is {shown(json.dumps(logprobs))}", expected="'token_logprobs' or 'content'")
+        raise DataError(f"'logprobs' is {quote(json.dumps(logprobs))}", expected="'token_logprobs' or 'content'")
     values = [token.get("logprob") if isinstance(token, dict) else token for token in tokens]
     return sum((rows.number(value, "logprob of a token") for value in values if value is not None), 0.0)

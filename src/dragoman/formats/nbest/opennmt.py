@@ -1,6 +1,6 @@
-"""What OpenNMT-py's translate writes with `-n_best N -with_score`: `the house<TAB>-0.5`, N lines for each sentence.
+"""Output of OpenNMT-py's translate with `-n_best N -with_score`: `the house<TAB>-0.5`, N lines per sentence.
 
-Without scores it is the format flat, with the option `size=N`.
+For output without scores use the format flat with the option `size=N`.
 """
 
 from __future__ import annotations
@@ -16,48 +16,48 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, read_lines
 from dragoman.core.nbest import Extras, NBest
 from dragoman.core.options import option
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 from dragoman.formats.nbest.chunks import chunks_by_size
-from dragoman.formats.nbest.format import NBestFormat, counted_on, with_other_look
-from dragoman.formats.nbest.lines import Wordless, warn_of_empty
-from dragoman.formats.nbest.tabbed import finite
+from dragoman.formats.nbest.format import NBestFormat, continued_ids, suggest_format
+from dragoman.formats.nbest.lines import EmptyHypotheses, warn_of_empty_hypotheses
+from dragoman.formats.nbest.tabbed import parse_number
 
-# Scores are printed by Python, and so have a point or an exponent; without either it is rather a text of one number.
+# Python prints scores with a point or an exponent; a number without either is rather a text.
 _LINE = re.compile(r"[^\t]*\t-?(?:[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+|inf|nan)\s*")
 
 
 @dataclass(frozen=True)
 class OpenNmtNBest(NBestFormat):
-    """One hypothesis a line, with its score: the same number of lines for every sentence."""
+    """One hypothesis per line, with its score, and the same number of lines for every sentence."""
 
     name = "opennmt"
     places = frozenset({"scores"})
 
-    size: int | None = option(None, "the number of hypotheses of each sentence, OpenNMT's -n_best", minimum=1)
+    size: int | None = option(None, "number of hypotheses per sentence, OpenNMT's -n_best", minimum=1)
 
     def read(
         self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, runtime: Runtime = Runtime()
     ) -> NBest:
-        """Read one hypothesis a line."""
+        """Read one hypothesis per line."""
         with runtime.stage(f"reading {path}"):
             nbest = self._lists(read_lines(path), 1, path, vocab or Vocab.of())
             if sentences is not None and len(nbest) != sentences:
                 raise DataError(f"has {len(nbest)} sentences", path=path, expected=f"{sentences}")
         if not len(nbest):
             runtime.warn(f"{path}: the n-best list is empty")
-        warn_of_empty(nbest.hypotheses, path, runtime=runtime)
+        warn_of_empty_hypotheses(nbest.hypotheses, path, runtime=runtime)
         return nbest
 
     def read_blocks(
-        self, path: PathLike, *, done: ShareDone | None = None, runtime: Runtime = Runtime()
+        self, path: PathLike, *, progress_callback: ProgressCallback | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[NBest]:
-        """Read as many sentences at a time as have come."""
-        wordless = Wordless(path)
-        for chunk in chunks_by_size(path, self.size or 1, done):
+        """Read the sentences as they come."""
+        wordless = EmptyHypotheses(path)
+        for chunk in chunks_by_size(path, self.size or 1, progress_callback):
             nbest = self._lists(chunk.lines(), chunk.first_line, path, Vocab.of())
             wordless.count(nbest.hypotheses)
             yield nbest
@@ -69,10 +69,10 @@ class OpenNmtNBest(NBestFormat):
         for line, row in enumerate(lines, first_line):
             text, tab, score = row.rpartition("\t")
             if not tab or "\t" in text or not score.strip():
-                error = DataError(f"found {shown(row)}", path=path, line=line, expected="'text<TAB>score'")
-                raise with_other_look(error, path, self.name)
+                error = DataError(f"found {quote(row)}", path=path, line=line, expected="'text<TAB>score'")
+                raise suggest_format(error, path, self.name)
             texts.append(text)
-            scores.append(finite(score, path, line))
+            scores.append(parse_number(score, path, line))
         bounds = self._bounds(first_line - 1, len(texts), path)
         vocab, words, offsets = vocab.extend("".join(f"{text}\n" for text in texts).encode())
         return NBest(
@@ -81,15 +81,15 @@ class OpenNmtNBest(NBestFormat):
             hypotheses=Ragged(words, offsets),
             scores=np.array(scores, np.float64),
             features=FeatureRows.zeros(len(texts)),
-            ids=counted_on((first_line - 1) // (self.size or 1), len(bounds) - 1),
+            ids=continued_ids((first_line - 1) // (self.size or 1), len(bounds) - 1),
             extras=Extras(self.name, {}),
         )
 
-    def blocks(
-        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
+    def format_blocks(
+        self, nbest: NBest, path: PathLike, progress_callback: ProgressCallback | None = None, *, runtime: Runtime
     ) -> Iterator[bytes]:
         """Yield one line for each hypothesis."""
-        nbest = self.fitting(nbest, path, runtime=runtime)
+        nbest = self.drop_unsupported(nbest, path, runtime=runtime)
         sizes = np.diff(nbest.sentences)
         size = self.size or int(sizes.max(initial=1))
         if (sizes != size).any():
@@ -104,7 +104,7 @@ class OpenNmtNBest(NBestFormat):
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether all lines have a text and a score."""
+        """Return True if all lines have a text and a score."""
         return all(_LINE.fullmatch(line) for line in lines)
 
     def _bounds(self, before: int, lines: int, path: PathLike) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -1,11 +1,11 @@
-"""The responses of OpenNMT-py's server, one a line or as a single document.
+"""Responses of OpenNMT-py's server, one per line or as a single document.
 
     [[{"src": "la maison", "tgt": "the house", "n_best": 2, "pred_score": -0.5}, …],
      [{"src": "la maison", "tgt": "a house", "n_best": 2, "pred_score": -0.75}, …]]
 
-The outer list has the ranks, the inner ones the sentences of the request; older servers give one list of `n_best`
-hypotheses of each sentence after the other. Which it is, `n_best` says, or the sources where it is not there. The score
-is a log-probability, normalised as the server was told to. It is written as a response for each sentence.
+The outer list has the ranks, the inner ones the sentences of the request; older servers return one list with the
+`n_best` hypotheses of each sentence in turn. `n_best` shows which it is or, if it is missing, the sources do. The score
+is a log-probability, normalised as the server is configured. Lists are written with a response per sentence.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.core.errors import DataError
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
 from dragoman.formats.nbest.json_rows import Rows
-from dragoman.formats.nbest.json_values import Found, first_object, kept
+from dragoman.formats.nbest.json_values import JsonValue, first_object, unknown_keys
 
 _KEYS = ("src", "tgt", "n_best", "pred_score")
 
@@ -37,19 +37,19 @@ class OpenNmtJsonNBest(JsonNBest):
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether there is a target in a list of lists."""
+        """Return True if there is a target in a list of lists."""
         depth, fields = first_object(lines)
         return depth == 2 and isinstance(fields.get("tgt"), str)
 
-    def _take_all(self, found: Iterable[Found], rows: Rows) -> Iterator[Found]:
+    def _take_all(self, found: Iterable[JsonValue], rows: Rows) -> Iterator[JsonValue]:
         for one in found:
             value = one.value
             if not (isinstance(value, list) and all(isinstance(row, list) for row in value)):
-                raise DataError(f"found {shown(one.text)}, which is no list of lists", expected=self.example)
+                raise DataError(f"found {quote(one.text)}, which is no list of lists", expected=self.example)
             for row in value:
                 for fields in row:
                     if not (isinstance(fields, dict) and isinstance(fields.get("tgt", 0), str | None)):
-                        wrong = f"found {shown(json.dumps(fields))}, without a string 'tgt'"
+                        wrong = f"found {quote(json.dumps(fields))}, without a string 'tgt'"
                         raise DataError(wrong, expected=self.example)
             for sentence in _sentences(value):
                 rows.sentence(None, sentence[0].get("src"))
@@ -61,7 +61,7 @@ class OpenNmtJsonNBest(JsonNBest):
         if fields["tgt"] is None:
             rows.without_text()
             return
-        rows.hypothesis(fields["tgt"], score=fields.get("pred_score"), more=kept(fields, _KEYS))
+        rows.hypothesis(fields["tgt"], score=fields.get("pred_score"), more=unknown_keys(fields, _KEYS))
 
     def _give(self, sentence: Sentence) -> Iterator[Any]:
         if not sentence.hypotheses:
@@ -77,7 +77,7 @@ class OpenNmtJsonNBest(JsonNBest):
 
 
 def _sentences(response: list[list[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
-    """The hypotheses of each sentence."""
+    """Return the hypotheses of each sentence."""
     sizes = {fields.get("n_best") for row in response for fields in row}
     lengths = {len(row) for row in response}
     if len(sizes) > 1 or len(lengths) > 1:
@@ -98,7 +98,7 @@ def _sentences(response: list[list[dict[str, Any]]]) -> list[list[dict[str, Any]
         found_in = [response[0][i : i + size] for i in range(0, len(response[0]), size)]
     else:
         raise DataError(
-            f"'n_best' is {shown(json.dumps(size))}, and the response has {len(response)} lists",
+            f"'n_best' is {quote(json.dumps(size))}, and the response has {len(response)} lists",
             expected="a list for each rank, or one list",
         )
     if any(len({h.get("src") for h in row}) > 1 for row in found_in):

@@ -1,4 +1,4 @@
-"""The order of sentences: the one that their ids have, and one that somebody wants."""
+"""The order of sentences: by their ids, or as requested."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, read_lines
 from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
-from dragoman.formats.faults import shown
-from dragoman.formats.nbest.json_values import Reader
+from dragoman.formats.faults import quote
+from dragoman.formats.nbest.json_values import JsonReader
 
 Id = int | str
 
-#: The keys under which files beside lists have ids and texts; the first that is there counts.
+#: Keys of ids and texts in files beside lists; the first that exists counts.
 ID_KEYS = ("custom_id", "id")
 TEXT_KEYS = ("text", "reference")
 
@@ -28,7 +28,7 @@ _EXAMPLE = "'{\"id\": …}' or '{\"custom_id\": …}' a line"
 
 
 def sort_keys(ids: Sequence[Id]) -> list[Any] | None:
-    """What ids are sorted by: numbers, or the one number that strings which are alike have; None if there is none.
+    """Return sort keys of ids: numbers, or the only number in strings that are otherwise equal; None if there are none.
 
     >>> ids = ["req-17", "req-2", "req-010"]
     >>> [name for _, name in sorted(zip(sort_keys(ids), ids))], sort_keys(["a", "b"])
@@ -43,19 +43,19 @@ def sort_keys(ids: Sequence[Id]) -> list[Any] | None:
     numbers = [text[before : len(text) - after] for text in texts]
     if not all(number.isascii() and number.isdigit() for number in numbers):
         return None
-    # By length and digits: numbers may have more of them than Python reads.
+    # By length and digits: numbers may have more digits than Python converts.
     return [(len(number), number) for number in (number.lstrip("0") for number in numbers)]
 
 
 def _alike(texts: Sequence[str]) -> int:
-    """How many characters all texts begin with, without digits at their end."""
+    """Return the length of the common prefix of all texts, without digits at its end."""
     first, last = min(texts), max(texts)
     same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
     return len(first[:same].rstrip(_DIGITS))
 
 
-def in_order(nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) -> NBest:
-    """Bring sentences into the natural order of their ids, if these have one, and say so if that changes anything."""
+def sort_by_id(nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) -> NBest:
+    """Sort sentences by their ids, if these have an order, with a note if that changes anything."""
     keys = sort_keys(nbest.sentence_ids)
     order = [*range(len(nbest))] if keys is None else sorted(range(len(nbest)), key=keys.__getitem__)
     if order == [*range(len(nbest))]:
@@ -67,22 +67,22 @@ def in_order(nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) -> N
     return replace(nbest, ids=None if names == (*range(len(nbest)),) else nbest.ids)
 
 
-class IdsInTurn:
-    """Watches ids as sentences come: whether they are in an order of their own; numbers that rise take no memory."""
+class IdOrderCheck:
+    """Checks the order of ids as sentences come; increasing numbers take no memory."""
 
     def __init__(self) -> None:
         self._last: int | None = None
         self._fall: tuple[Id, Id] | None = None
         self._names: list[Id] = []
 
-    def watched(self, blocks: Iterable[NBest]) -> Iterator[NBest]:
-        """The same blocks, looked at as they go by."""
+    def watch(self, blocks: Iterable[NBest]) -> Iterator[NBest]:
+        """Yield the same blocks, and check them."""
         for block in blocks:
             self.add(block)
             yield block
 
     def add(self, nbest: NBest) -> None:
-        """Look at some more sentences."""
+        """Check some more sentences."""
         if nbest.ids is None:
             return
         if self._names or not all(isinstance(name, int) for name in nbest.ids):
@@ -94,7 +94,7 @@ class IdsInTurn:
             self._last = name
 
     def warn(self, path: PathLike, *, runtime: Runtime = Runtime()) -> None:
-        """Say that ids have no order, or another one than the sentences."""
+        """Warn if ids have no order, or if the sentences are not sorted by them."""
         keys = sort_keys(self._names) if self._names else []
         if keys is None:
             ids = _said(self._names[:2])
@@ -109,12 +109,12 @@ class IdsInTurn:
 
 
 def read_ids(path: PathLike) -> list[str]:
-    """Read ids in the order wanted: one a line, or JSON objects that have one, like the requests of a batch."""
+    """Read ids in the requested order: one per line, or JSON objects that have one, like the requests of a batch."""
     return _unique([name for name, _ in _entries(path)], path)
 
 
 def read_texts(path: PathLike) -> dict[str, str] | None:
-    """Read texts by their ids, if the file has JSON objects with both a line; None if it has something else."""
+    """Read texts by id from a file with a JSON object per line; None for other files."""
     first = next((line for line in read_lines(path) if line.strip()), "")
     if not first.lstrip().startswith("{"):
         return None
@@ -124,23 +124,23 @@ def read_texts(path: PathLike) -> dict[str, str] | None:
         text = next((fields[key] for key in TEXT_KEYS if key in fields), None)
         if not isinstance(text, str):
             expected = f"a string under {' or '.join(TEXT_KEYS)}"
-            raise DataError(f"the reference with the id {shown(name)} has no text", path=path, expected=expected)
+            raise DataError(f"the reference with the id {quote(name)} has no text", path=path, expected=expected)
         ids.append(name)
         texts.append(text)
     return dict(zip(_unique(ids, path), texts, strict=True))
 
 
 def _entries(path: PathLike) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The ids of a file with what comes with them: nothing where they stand by themselves."""
+    """Yield the ids of a file with the other fields of their objects, if any."""
     first = next((line for line in read_lines(path) if line.strip()), "")
     if not first.lstrip().startswith("{"):
         yield from ((line.strip(), {}) for line in read_lines(path) if line.strip())
         return
-    for found in Reader(_EXAMPLE, lists=False).values(path):
+    for found in JsonReader(_EXAMPLE, lists=False).values(path):
         fields = found.value if isinstance(found.value, dict) else {}
         name = next((fields[key] for key in ID_KEYS if key in fields), None)
         if type(name) not in (int, str):
-            raise DataError(f"found {shown(found.text)}, without an id", path=path, line=found.line, expected=_EXAMPLE)
+            raise DataError(f"found {quote(found.text)}, without an id", path=path, line=found.line, expected=_EXAMPLE)
         yield str(name), fields
 
 
@@ -148,13 +148,13 @@ def _unique(names: list[str], path: PathLike) -> list[str]:
     if len(set(names)) < len(names):
         seen: set[str] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise DataError(f"the id {shown(twice)} is there twice", path=path, expected="each id once")
+        raise DataError(f"the id {quote(twice)} is there twice", path=path, expected="each id once")
     return names
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """An order that somebody wants: the ids of lines, or their source texts."""
+class RequestedOrder:
+    """A requested order: the ids of lines, or their source texts."""
 
     path: PathLike
     ids: Sequence[str] | None = None
@@ -166,7 +166,7 @@ class Wanted:
     def places(
         self, ids: Sequence[Id], sources: Sequence[str] | None, path: PathLike, *, runtime: Runtime = Runtime()
     ) -> NDArray[np.int64]:
-        """For each line the place of its list among those of a file; -1 if it has none, which is said."""
+        """Return the position of the list of each line in a file; -1 if it has none, with a warning."""
         if self.ids is not None:
             found = self._by_id([*map(str, ids)], self.ids, path)
         else:
@@ -178,8 +178,8 @@ class Wanted:
             runtime.warn(f"{path}: {counts}, the first of them is line {missing[0] + 1}, {first}; they are left empty")
         return found
 
-    def arranged(self, nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) -> NBest:
-        """Bring lists into this order; lines without a list get an empty one."""
+    def arrange(self, nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) -> NBest:
+        """Arrange lists in this order; lines without a list get an empty one."""
         names = nbest.sentence_ids
         places = self.places(names, nbest.sources, path, runtime=runtime)
         return nbest.placed(places, self.ids or [names[place] if place >= 0 else "" for place in places.tolist()])
@@ -187,10 +187,10 @@ class Wanted:
     def _by_id(self, ids: Sequence[str], wanted: Sequence[str], path: PathLike) -> NDArray[np.int64]:
         place = {name: i for i, name in enumerate(ids)}
         found = np.array([place.get(name, -1) for name in wanted], np.int64)
-        strangers = np.setdiff1d(np.arange(len(ids)), found)
-        if len(strangers):
-            what = f"{len(strangers):,} lists have an id that {self.path} has not, the first of them is"
-            raise DataError(f"{what} {_quoted(ids[strangers[0]])}", path=path, expected="an order of all lists")
+        unknown = np.setdiff1d(np.arange(len(ids)), found)
+        if len(unknown):
+            what = f"{len(unknown):,} lists have an id that {self.path} has not, the first of them is"
+            raise DataError(f"{what} {_quoted(ids[unknown[0]])}", path=path, expected="an order of all lists")
         return found
 
     def _by_source(
@@ -212,26 +212,26 @@ class Wanted:
             own = of_text.pop(text, [])
             if own and (len(own) != len(lines) or (len(own) > 1 and keys is None)):
                 what = (
-                    f"{len(own)} lists are of the source {shown(text)}, which is on {len(lines)} lines of {self.path}"
+                    f"{len(own)} lists are of the source {quote(text)}, which is on {len(lines)} lines of {self.path}"
                 )
                 raise DataError(what, path=path, expected="as many, with ids that have an order")
             found[lines[: len(own)]] = own
-        failed = len(of_text.pop("", ()))  # which have no source, and belong to lines that no other list is of
+        failed = len(of_text.pop("", ()))  # lists without a source belong to lines that have no other list
         if of_text:
             first = next(iter(of_text))
             raise DataError(
-                f"there is a list of the source {shown(first)}", path=path, expected=f"a line of {self.path}"
+                f"there is a list of the source {quote(first)}", path=path, expected=f"a line of {self.path}"
             )
         if (found < 0).sum() > failed:
             line = int(np.flatnonzero(found < 0)[0])
             raise DataError(
-                f"no list is of line {line + 1} of {self.path}, {shown(wanted[line])}", path=path, expected="one"
+                f"no list is of line {line + 1} of {self.path}, {quote(wanted[line])}", path=path, expected="one"
             )
         return found
 
 
 def _quoted(name: Id) -> str:
-    return shown(str(name))
+    return quote(str(name))
 
 
 def _said(names: Sequence[Id]) -> str:

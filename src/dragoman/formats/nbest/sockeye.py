@@ -1,10 +1,10 @@
-"""Sockeye's JSON output, one sentence a line: the best translation, and of n-best lists all of them.
+"""Sockeye's JSON output, one sentence per line: the best translation, and in n-best lists all translations.
 
     {"score": 0.5, "scores": [0.5, 0.75], "sentence_id": 0, "translation": "a b", "translations": ["a b", "a c"]}
 
-Its scores are negative log-probabilities, normalised by length, the lower the better; here scores are the better the
-higher, so that their sign changes on the way in and out. With target factors there is a list of scores for each
-translation, of which the first is read. An empty translation may have the score -Infinity, which is none.
+Its scores are negative log-probabilities, normalised by length: lower is better. In Dragoman higher is better, so their
+sign is changed on reading and writing. With target factors there is a list of scores for each translation, and the
+first is read. An empty translation may have the score -Infinity, which means none.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import Any, Literal
 
 from dragoman.core.errors import DataError
 from dragoman.core.options import option
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
 from dragoman.formats.nbest.json_rows import Rows
-from dragoman.formats.nbest.json_values import beside, first_object, kept, texts_or_null
+from dragoman.formats.nbest.json_values import first_object, parallel_list, text_list, unknown_keys
 
 _KEYS = ("sentence_id", "translation", "translations", "score", "scores", "translations_factors")
 
 
 @dataclass(frozen=True)
 class SockeyeNBest(JsonNBest):
-    """What Sockeye writes with `--output-type json`."""
+    """Sockeye's output with `--output-type json`."""
 
     name = "sockeye"
     example = '\'{"sentence_id": …, "translation": …, "score": …, "translations": […], "scores": […]}\''
@@ -38,12 +38,12 @@ class SockeyeNBest(JsonNBest):
     sorted_keys = True
 
     scores: Literal["neglogprob", "logprob"] = option(
-        "neglogprob", "what the scores are: neglogprob (lower is better), as Sockeye writes them, or logprob"
+        "neglogprob", "kind of scores: neglogprob (lower is better), as Sockeye writes them, or logprob"
     )
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether the first object has translations."""
+        """Return True if the first object has translations."""
         depth, fields = first_object(lines)
         return depth < 2 and (
             isinstance(fields.get("translation", 0), str | None) or isinstance(fields.get("translations"), list)
@@ -51,14 +51,14 @@ class SockeyeNBest(JsonNBest):
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
         if "translations" in fields:
-            texts = texts_or_null(fields["translations"], "translations")
-            scores = beside(fields, "scores", len(texts))
+            texts = text_list(fields["translations"], "translations")
+            scores = parallel_list(fields, "scores", len(texts))
         elif isinstance(fields.get("translation", 0), str | None):
             texts, scores = [fields["translation"]], [fields.get("score")]
         else:
-            raise DataError(f"found {shown(text)}, without a 'translation'", expected=self.example)
-        rows.sentence(fields.get("sentence_id"), more=kept(fields, _KEYS))
-        factors = beside(fields, "translations_factors", len(texts))
+            raise DataError(f"found {quote(text)}, without a 'translation'", expected=self.example)
+        rows.sentence(fields.get("sentence_id"), more=unknown_keys(fields, _KEYS))
+        factors = parallel_list(fields, "translations_factors", len(texts))
         for translation, score, factor in zip(texts, scores, factors, strict=True):
             if translation is None:
                 rows.without_text()
@@ -72,7 +72,7 @@ class SockeyeNBest(JsonNBest):
         if value is None or (value == -math.inf and not text.strip()):
             return None
         if type(value) not in (int, float):
-            raise DataError(f"a score is {shown(json.dumps(value))}", expected="a number")
+            raise DataError(f"a score is {quote(json.dumps(value))}", expected="a number")
         sign = -1 if self.scores == "neglogprob" else 1
         if sign * value > 0:
             other = "logprob" if self.scores == "neglogprob" else "neglogprob"

@@ -1,13 +1,14 @@
-"""Tables with a header, separated by commas, tabs or semicolons: a hypothesis a row, columns found by their names.
+"""Tables with a header, separated by commas, tabs or semicolons: one hypothesis per row, columns by name.
 
     id,text,score,comet
     0,the house,-0.5,0.81
 
-There must be a column of sentences (`id`, `sentence`, `sentence_id`, `segment`, `segment_id`, `seg_id` or `sent_id`)
-and one of texts (`text`, `hypothesis`, `translation`, `mt`, `candidate` or `output`). `score` and `logprob` are what
-they are called, `source` (`src`) and `reference` (`ref`) belong to the sentence, `rank` and `index` are read over, all
-other columns of numbers are features, and other columns of text are left out with a warning. Quoting is as in RFC 4180.
-Rows may be in any order; sentences are in that of their ids, if these have one (`s2` before `s17`).
+A column of sentence ids is required (`id`, `sentence`, `sentence_id`, `segment`, `segment_id`, `seg_id` or `sent_id`)
+and one of texts (`text`, `hypothesis`, `translation`, `mt`, `candidate` or `output`). `score` and `logprob` are the
+score and the log-probability, `source` (`src`) and `reference` (`ref`) belong to the sentence, and `rank` and `index`
+are ignored. All other columns of numbers are features; other columns of text are left out with a warning. Quoting
+follows RFC 4180. Rows may be in any order; sentences are sorted by their ids, if these have an order (`s2` before
+`s17`).
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, read_chunks
 from dragoman.core.nbest import Extras, NBest
 from dragoman.core.options import option
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
-from dragoman.formats.faults import shown
-from dragoman.formats.nbest.format import NBestFormat, with_other_look
-from dragoman.formats.nbest.lines import warn_of_empty
-from dragoman.formats.nbest.order import in_order
-from dragoman.formats.nbest.tabbed import finite
+from dragoman.formats.faults import quote
+from dragoman.formats.nbest.format import NBestFormat, suggest_format
+from dragoman.formats.nbest.lines import warn_of_empty_hypotheses
+from dragoman.formats.nbest.order import sort_by_id
+from dragoman.formats.nbest.tabbed import parse_number
 
 _NAMES = {
     "id": ("id", "sentence", "sentence_id", "segment", "segment_id", "seg_id", "sent_id"),
@@ -59,14 +60,16 @@ class TableNBest(NBestFormat):
     piecewise = False
 
     delimiter: Literal["comma", "tab", "semicolon"] | None = option(
-        None, "what separates columns (default: what the header has; a comma when writing)"
+        None, "separator of columns (default: as in the header; a comma when writing)"
     )
-    quoted: bool = option(True, "fields may be in double quotes; false: quotes are text, as in many files with tabs")
+    quoted: bool = option(
+        True, "fields may be in double quotes; false: quotes are text, as in many tab-separated files"
+    )
 
     def read(
         self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, runtime: Runtime = Runtime()
     ) -> NBest:
-        """Read one hypothesis a row."""
+        """Read one hypothesis per row."""
         with runtime.stage(f"reading {path}"):
             text = "".join(chunk.data.decode() for chunk in read_chunks(path))
             first = text.partition("\n")[0]
@@ -78,18 +81,18 @@ class TableNBest(NBestFormat):
             try:
                 table = _Table(header, lines[1:], rows[1:], path)
             except DataError as error:
-                raise with_other_look(error, path, self.name) from None
+                raise suggest_format(error, path, self.name) from None
             style = {"tab": int(name == "tab"), "semicolon": int(name == "semicolon")}
-            nbest = in_order(table.lists(vocab or Vocab.of(), style), path, runtime=runtime)
+            nbest = sort_by_id(table.lists(vocab or Vocab.of(), style), path, runtime=runtime)
         if table.unread:
-            runtime.warn(f"{path}: the columns {', '.join(map(shown, table.unread))} have text and are left out")
+            runtime.warn(f"{path}: the columns {', '.join(map(quote, table.unread))} have text and are left out")
         if sentences is not None:
             _check_number(nbest, sentences, path)
-        warn_of_empty(nbest.hypotheses, path, runtime=runtime)
+        warn_of_empty_hypotheses(nbest.hypotheses, path, runtime=runtime)
         return nbest
 
-    def blocks(
-        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
+    def format_blocks(
+        self, nbest: NBest, path: PathLike, progress_callback: ProgressCallback | None = None, *, runtime: Runtime
     ) -> Iterator[bytes]:
         """Yield a header, and one row for each hypothesis."""
         sizes = np.diff(nbest.sentences)
@@ -120,7 +123,7 @@ class TableNBest(NBestFormat):
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether the first line names columns of sentences and texts."""
+        """Return True if the first line names columns of sentences and texts."""
         names = [cell.strip().strip('"') for cell in lines[0].split(_DELIMITERS[_delimiter(lines[0])])]
         roles = [_ROLES.get(name.lower()) for name in names]
         return "id" in roles and "text" in roles
@@ -146,14 +149,14 @@ class TableNBest(NBestFormat):
 
 
 class _Table:
-    """The columns of a table, each for what it is."""
+    """The columns of a table by their roles."""
 
     def __init__(self, header: Sequence[str], lines: Sequence[int], rows: Sequence[Sequence[str]], path: PathLike):
         self._roles: dict[str, int] = {}
         for i, name in enumerate(header):
             role = _ROLES.get(name.lower())
             if role is not None and self._roles.setdefault(role, i) != i:
-                found = f"the columns {shown(header[self._roles[role]])} and {shown(name)} are both the {role}"
+                found = f"the columns {quote(header[self._roles[role]])} and {quote(name)} are both the {role}"
                 raise DataError(found, path=path, line=1, expected="one column of it")
         missing = [role for role in ("id", "text") if role not in self._roles]
         if header and missing:
@@ -175,7 +178,7 @@ class _Table:
 
     @staticmethod
     def _is_numeric(cells: Sequence[str]) -> bool | None:
-        """Whether the first cell that has something is a number; None if there is no such cell."""
+        """Return whether the first cell that is not empty is a number; None if all are empty."""
         first = next((cell for cell in cells if cell.strip()), None)
         if first is None:
             return None
@@ -189,7 +192,7 @@ class _Table:
         path, lines = self._path, self._lines
         called = f"number of the column '{name}'"
         return np.array(
-            [finite(cell, path, line, called) for cell, line in zip(self._cells[column], lines, strict=True)],
+            [parse_number(cell, path, line, called) for cell, line in zip(self._cells[column], lines, strict=True)],
             np.float64,
         )
 
@@ -199,7 +202,7 @@ class _Table:
         return self._numbers(self._roles[name], name)
 
     def lists(self, vocab: Vocab, style: Mapping[str, int]) -> NBest:
-        """The table as lists: rows of a sentence together."""
+        """Return the table as lists, grouped by sentence."""
         names = [cell.strip() for cell in self._cells[self._roles["id"]]] if self._roles else []
         for name, line in zip(names, self._lines, strict=True):
             if not name:
@@ -238,7 +241,7 @@ class _Table:
 
 
 def _check_number(nbest: NBest, sentences: int, path: PathLike) -> None:
-    """Refuse another number of sentences; numbers must be those from 0."""
+    """Refuse a wrong number of sentences; numbers must count from 0."""
     named = not any(isinstance(name, int) for name in nbest.sentence_ids)
     if len(nbest) != sentences or (not named and nbest.sentence_ids != (*range(sentences),)):
         which = "" if named else f", which are not 0 to {sentences - 1}"
@@ -252,7 +255,7 @@ def _delimiter(header: str) -> Literal["tab", "comma", "semicolon"]:
 
 
 def _feature_rows(columns: Mapping[str, NDArray[np.float64]], rows: int) -> FeatureRows:
-    """Rows of features without those that a hypothesis lacks; a 0 that was there stays."""
+    """Return rows of features without those that a hypothesis lacks; an explicit 0 is kept."""
     if not columns:
         return FeatureRows.zeros(rows)
     matrix = np.stack([*columns.values()], axis=1)
@@ -288,7 +291,7 @@ def _written_columns(nbest: NBest, path: PathLike, runtime: Runtime) -> dict[str
     matrix = np.where(there, features.dense(), np.nan)
     for name, column in zip(features.names, matrix.T, strict=True):
         if name.lower() in _ROLES or name != name.strip() or not name or "\n" in name or "\r" in name:
-            raise DataError(f"a feature to write is called {shown(name)}", path=path, expected="a name of its own")
+            raise DataError(f"a feature to write is called {quote(name)}", path=path, expected="a name of its own")
         columns[name] = _cells(column, path)
     return columns
 

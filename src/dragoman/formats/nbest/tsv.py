@@ -1,7 +1,7 @@
-"""Hypotheses with the numbers of their sentences, separated by tabs: `0<TAB>the house`, `0<TAB>the house<TAB>-0.5`.
+"""Hypotheses with sentence numbers, separated by tabs: `0<TAB>the house`, `0<TAB>the house<TAB>-0.5`.
 
-That is how scripts around Hugging Face's and other libraries write lists: without a header, the sentences counting up
-from 0, a third column of scores if there are some. Tables with a header are the format csv.
+Scripts for Hugging Face's and other libraries write such lists: without a header, with sentences numbered from 0, and
+an optional third column of scores. Tables with a header have the format csv.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, read_lines
 from dragoman.core.nbest import Extras, NBest
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
-from dragoman.formats.faults import shown
+from dragoman.formats.faults import quote
 from dragoman.formats.nbest.chunks import chunks_by_number
-from dragoman.formats.nbest.format import NBestFormat, with_other_look
-from dragoman.formats.nbest.lines import NUMBER, Numbering, Wordless, sentence_numbers, warn_of_empty
-from dragoman.formats.nbest.tabbed import finite
+from dragoman.formats.nbest.format import NBestFormat, suggest_format
+from dragoman.formats.nbest.lines import NUMBER, EmptyHypotheses, Numbering, sentence_numbers, warn_of_empty_hypotheses
+from dragoman.formats.nbest.tabbed import parse_number
 
 _LINE = re.compile(rf"\s*[0-9]+\s*\t[^\t]*(?:\t\s*(?:{NUMBER})?\s*)?")
 
 
 @dataclass(frozen=True)
 class TsvNBest(NBestFormat):
-    """One hypothesis a line: the sentence's number, the text, and the score if it has one."""
+    """One hypothesis per line: the sentence number, the text, and an optional score."""
 
     name = "tsv"
     places = frozenset({"scores", "ids"})
@@ -39,20 +39,20 @@ class TsvNBest(NBestFormat):
     def read(
         self, path: PathLike, *, sentences: int | None = None, vocab: Vocab | None = None, runtime: Runtime = Runtime()
     ) -> NBest:
-        """Read one hypothesis a line."""
+        """Read one hypothesis per line."""
         numbering = Numbering(path, sentences)
         with runtime.stage(f"reading {path}"):
             nbest = self._lists(read_lines(path), 1, path, numbering, vocab or Vocab.of())
             numbering.finish(runtime=runtime)
-        warn_of_empty(nbest.hypotheses, path, runtime=runtime)
+        warn_of_empty_hypotheses(nbest.hypotheses, path, runtime=runtime)
         return nbest
 
     def read_blocks(
-        self, path: PathLike, *, done: ShareDone | None = None, runtime: Runtime = Runtime()
+        self, path: PathLike, *, progress_callback: ProgressCallback | None = None, runtime: Runtime = Runtime()
     ) -> Iterator[NBest]:
-        """Read as many sentences at a time as have come; one is whole when a line of the next has."""
-        numbering, wordless = Numbering(path), Wordless(path)
-        for chunk in chunks_by_number(path, b"\t", done):
+        """Read the sentences as they come; one is complete when a line of the next has come."""
+        numbering, wordless = Numbering(path), EmptyHypotheses(path)
+        for chunk in chunks_by_number(path, b"\t", progress_callback):
             nbest = self._lists(chunk.lines(), chunk.first_line, path, numbering, Vocab.of())
             wordless.count(nbest.hypotheses)
             yield nbest
@@ -68,14 +68,14 @@ class TsvNBest(NBestFormat):
         for line, text in enumerate(lines, first_line):
             fields = text.split("\t")
             number = fields[0].strip()
-            # More digits than these are no number of a sentence, and no 64-bit integer.
+            # More digits do not fit a 64-bit integer.
             if not (len(fields) in (2, 3) and number.isascii() and number.isdigit() and len(number) < 19):
-                found = f"found {shown(text)}"
+                found = f"found {quote(text)}"
                 error = DataError(found, path=path, line=line, expected="'id<TAB>text' or 'id<TAB>text<TAB>score'")
-                raise with_other_look(error, path, self.name)
+                raise suggest_format(error, path, self.name)
             ids.append(int(number))
             texts.append(fields[1])
-            scores.append(finite(fields[2] if len(fields) == 3 else "", path, line))
+            scores.append(parse_number(fields[2] if len(fields) == 3 else "", path, line))
         bounds, numbers = numbering.group(np.array(ids, np.int64), first_line)
         vocab, words, offsets = vocab.extend("".join(f"{text}\n" for text in texts).encode())
         return NBest(
@@ -88,11 +88,11 @@ class TsvNBest(NBestFormat):
             extras=Extras(self.name, {}),
         )
 
-    def blocks(
-        self, nbest: NBest, path: PathLike = "-", done: ShareDone | None = None, *, runtime: Runtime = Runtime()
+    def format_blocks(
+        self, nbest: NBest, path: PathLike, progress_callback: ProgressCallback | None = None, *, runtime: Runtime
     ) -> Iterator[bytes]:
         """Yield one line for each hypothesis."""
-        nbest = self.fitting(nbest, path, runtime=runtime)
+        nbest = self.drop_unsupported(nbest, path, runtime=runtime)
         if np.isinf(nbest.scores).any():
             raise DataError("a score to write is not finite", path=path, expected="finite numbers")
         ids = np.repeat(sentence_numbers(nbest, path, runtime=runtime), np.diff(nbest.sentences)).tolist()
@@ -103,5 +103,5 @@ class TsvNBest(NBestFormat):
 
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
-        """Say whether all lines begin with a number and have two or three columns."""
+        """Return True if all lines begin with a number and have two or three columns."""
         return all(_LINE.fullmatch(line) for line in lines)

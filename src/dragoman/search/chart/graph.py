@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
-from dragoman.core.ragged import Ragged, occurring
+from dragoman.core.ragged import Ragged, unique_ids
 from dragoman.search.chart.batch import FIRST, GLUE, GOAL, NOTHING, ChartBatch, Graphs
 
 #: What edges write that use no rule: `GOAL` and `FIRST` what their tail writes, `GLUE` its two, `NOTHING` nothing.
@@ -88,7 +88,7 @@ def edge_features(
 
 def hypergraph(batch: ChartBatch, graph: SentenceGraph, *, features: bool = True) -> Hypergraph:
     """Return the derivations of one sentence; without any, it is a root and nothing else."""
-    used, rule = occurring(np.maximum(graph.rules, 0), max(len(batch.rules), 1))
+    used, rule = unique_ids(np.maximum(graph.rules, 0), max(len(batch.rules), 1))
     others = np.zeros(-NOTHING + 1, np.int32)
     for kind, template in _TEMPLATE_OF.items():
         others[-kind] = template

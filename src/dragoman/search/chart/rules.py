@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
-from dragoman.core.ragged import Ragged, occurring
+from dragoman.core.ragged import Ragged, unique_ids
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
@@ -217,7 +217,7 @@ class RuleCollector:
         count = 0
         for i, grammar in enumerate(grammars):
             here = kind == i
-            used, numbers = occurring(node[here], len(grammar.symbols))
+            used, numbers = unique_ids(node[here], len(grammar.symbols))
             sides[here] = numbers + count
             parts.append(self._from_grammar(i, grammar, used))
             count += len(used)

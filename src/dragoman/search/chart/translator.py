@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.display import shortened
+from dragoman.core.display import shorten
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
@@ -100,7 +100,7 @@ class ChartTranslator(Translator):
         for i, outcome in enumerate(found.outcomes.tolist()):
             if outcome and targets is None:
                 raise DataError(
-                    f"the model has no derivation of '{shortened(part[i])}' ({len(part[i].split())} words): its rules "
+                    f"the model has no derivation of '{shorten(part[i])}' ({len(part[i].split())} words): its rules "
                     f"cover at most {self.model.settings.span_limit} words, and it has no glue to join them",
                     expected="glue = true in its settings",
                 )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Bitext, Links, source_positions, target_positions
-from dragoman.core.progress import Progress, ShareDone
+from dragoman.core.progress import Progress, ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.training.align.base import Directions, symmetrise
@@ -104,10 +104,10 @@ class _Withheld(Progress):
         self._warnings: list[str] = []
 
     @contextlib.contextmanager
-    def stage(self, name: str) -> Iterator[ShareDone]:
+    def stage(self, name: str) -> Iterator[ProgressCallback]:
         """Begin a stage of the whole."""
-        with self._whole.stage(name) as share:
-            yield share
+        with self._whole.stage(name) as progress_callback:
+            yield progress_callback
 
     def note(self, text: str) -> None:
         """Pass a note on."""

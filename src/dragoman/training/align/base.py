@@ -14,7 +14,7 @@ from dragoman import kernels
 from dragoman.core.corpus import Bitext, Links
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import Options
-from dragoman.core.progress import ShareDone, ShareHere
+from dragoman.core.progress import LocalProgressCallback, ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.training.align.translation_table import TranslationTable
@@ -71,11 +71,11 @@ class DirectionalAligner(Aligner):
         """Align the words of each sentence pair; an empty sentence has no links."""
         check_lengths(bitext)
 
-        def share(value: float) -> None:
+        def progress_callback(value: float) -> None:
             done(value)  # of the open stage
 
         work, links = OneDirection(self, bitext), []
-        sides = ((backwards, ShareHere(share)) for backwards in (False, True))
+        sides = ((backwards, LocalProgressCallback(progress_callback)) for backwards in (False, True))
         made = runtime.map_parts(work, sides) if self.by_direction else (work(side, runtime) for side in sides)
         for stage in ("aligning, source to target", "aligning, target to source"):
             with runtime.stage(stage) as done:
@@ -90,13 +90,13 @@ class OneDirection:
     aligner: DirectionalAligner
     bitext: Bitext
 
-    def __call__(self, side: tuple[bool, ShareDone], runtime: Runtime) -> Links:
+    def __call__(self, side: tuple[bool, ProgressCallback], runtime: Runtime) -> Links:
         """Return the links of the direction in which the source is generated (`backwards`), or of the other."""
-        backwards, share = side
+        backwards, progress_callback = side
         source, target = self.bitext.source, self.bitext.target
         given, generated = (target, source) if backwards else (source, target)
-        passes = Passes(share, 1 + self.aligner.corpus_passes)
-        table = TranslationTable(given, generated, share=passes.next(), runtime=runtime)
+        passes = Passes(progress_callback, 1 + self.aligner.corpus_passes)
+        table = TranslationTable(given, generated, progress_callback=passes.next(), runtime=runtime)
         positions = self.aligner.align_direction(table, passes=passes, runtime=runtime)
         return Ragged(*kernels.link_rows(positions, generated.sentences.offsets, backwards))
 
@@ -104,7 +104,7 @@ class OneDirection:
 class Passes:
     """Progress of one direction, from the progress of its passes through the corpus."""
 
-    def __init__(self, done: ShareDone, passes: int):
+    def __init__(self, done: ProgressCallback, passes: int):
         self._done = done
         self._passes = passes
         self._begun = 0
@@ -113,7 +113,7 @@ class Passes:
         """Begin a pass; return the callback for its own progress."""
         before = self._begun
         self._begun += 1
-        return lambda share: self._done((before + share) / self._passes)
+        return lambda done: self._done((before + done) / self._passes)
 
 
 def check_lengths(bitext: Bitext) -> None:

@@ -10,8 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from dragoman.core.corpus import Bitext, Corpus, Links
-from dragoman.core.errors import DragomanError, UsageError
-from dragoman.core.files import write_error
+from dragoman.core.errors import DragomanError, UsageError, write_error
 from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime

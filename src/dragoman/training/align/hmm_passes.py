@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.progress import ShareDone, within
+from dragoman.core.progress import ProgressCallback, within
 from dragoman.core.ragged import blocks_of
 from dragoman.core.runtime import Runtime
-from dragoman.core.spill import Kept
+from dragoman.core.spill import SpilledArrays
 from dragoman.core.store import ArrayReader, ArrayWriter
 from dragoman.training.align.passes import Cooccurrence, range_table
 from dragoman.training.align.translation_table import TranslationTable
@@ -65,11 +65,11 @@ class HmmPasses:
         uniform_share: float,
         null_probability: float,
         alpha: float | None,
-        share: ShareDone,
+        progress_callback: ProgressCallback,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Do a pass of Baum-Welch; return the expected uses of each jump, and the chances to use it."""
         uses, chances = np.zeros(len(jumps)), np.zeros(len(jumps))
-        for group, probabilities, part in self._each(share):
+        for group, probabilities, part in self._each(progress_callback):
             counts, used, chanced, _ = kernels.hmm_expected_counts(
                 *group.corpus(), probabilities, jumps, uniform_share, null_probability, self._unit, self._threads, part
             )
@@ -81,11 +81,15 @@ class HmmPasses:
         return uses, chances
 
     def likeliest(
-        self, jumps: NDArray[np.float64], uniform_share: float, null_probability: float, share: ShareDone
+        self,
+        jumps: NDArray[np.float64],
+        uniform_share: float,
+        null_probability: float,
+        progress_callback: ProgressCallback,
     ) -> NDArray[np.int32]:
         """Return the given position of each generated token, or -1 if it has none; all else is removed."""
         best = [np.empty(0, np.int32)]
-        for group, probabilities, part in self._each(share):
+        for group, probabilities, part in self._each(progress_callback):
             best.append(
                 kernels.hmm_viterbi(
                     *group.corpus(), probabilities, jumps, uniform_share, null_probability, self._threads, part
@@ -95,7 +99,9 @@ class HmmPasses:
         self._table.discard()
         return np.concatenate(best)
 
-    def _each(self, share: ShareDone) -> Iterator[tuple[_Group, NDArray[np.float64], ShareDone]]:
+    def _each(
+        self, progress_callback: ProgressCallback
+    ) -> Iterator[tuple[_Group, NDArray[np.float64], ProgressCallback]]:
         """Yield each group with the probabilities of its pairs."""
         if not self._whole:
             for group in self._groups:
@@ -105,7 +111,11 @@ class HmmPasses:
                     group.add_probabilities(number, probabilities)
         for number, group in enumerate(self._groups):
             probabilities = next(self._table.probabilities()) if self._whole else group.probabilities()
-            yield group, probabilities, within(share, number / len(self._groups), (number + 1) / len(self._groups))
+            yield (
+                group,
+                probabilities,
+                within(progress_callback, number / len(self._groups), (number + 1) / len(self._groups)),
+            )
 
     def _counts(self) -> Iterator[NDArray[np.float64]]:
         """Yield the counts of the pairs of each range in all groups."""
@@ -145,7 +155,7 @@ class _Group:
             "cells": kernels.pair_cells(made.for_kernels(), self._cells, table.runtime.threads),
         }
         self._arrays = arrays if whole else {}
-        self._kept = None if whole else Kept(self._workspace, self._name, arrays)
+        self._kept = None if whole else SpilledArrays(self._workspace, self._name, arrays)
 
     def _own_pairs(self, types: int, runtime: Runtime) -> Cooccurrence:
         tokens = kernels.group_tokens(self._generated.values, self._generated.offsets, self._given.offsets, types)
@@ -200,7 +210,7 @@ class _Group:
         if self._kept is None:
             self.counts = counts
         else:
-            self._counts_kept = Kept(self._workspace, f"{self._name}-counts", {"counts": counts})
+            self._counts_kept = SpilledArrays(self._workspace, f"{self._name}-counts", {"counts": counts})
 
     def add_counts(self, number: int, counts: NDArray[np.int64]) -> None:
         """Add the stored counts to those of all pairs of a range."""

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
-from dragoman.core.progress import ShareDone, ShareHere
+from dragoman.core.progress import LocalProgressCallback, ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cooccurrence:
-    """Co-occurring words of a bitext in one direction: each `generated` word comes from a `given` word or NULL.
+    """Co-unique_ids words of a bitext in one direction: each `generated` word comes from a `given` word or NULL.
 
     Each generated word has a row of pairs: NULL and the given words that occur with it, each once. Parameters and
     counts of a model are arrays parallel to `pair_given`. A table may have the tokens and pairs of some words only.
@@ -79,7 +79,7 @@ class RangeTask:
     last: bool = False
     as_fast_align: bool = False
     wants_linked: bool = False
-    share: ShareDone = ShareHere()
+    progress_callback: ProgressCallback = LocalProgressCallback()
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +119,7 @@ class RangeWork:
             made = range_table(*text, self.ranges[number], self.null_word, runtime=runtime)
             self.tables[number] = lambda: made
         table = self.tables[number]()
-        settings = asked.probabilities, asked.null_probability, asked.tension, runtime.threads, asked.share
+        settings = asked.probabilities, asked.null_probability, asked.tension, runtime.threads, asked.progress_callback
         if asked.last:
             links = kernels.likeliest_given(table.for_kernels(), *settings)[token_places(table)]
             return RangeResult(_NOTHING, _NOTHING, _NOTHING, links)

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
-from dragoman.core.progress import ShareDone, ShareHere, within
+from dragoman.core.progress import LocalProgressCallback, ProgressCallback, within
 from dragoman.core.ragged import blocks_of
 from dragoman.core.runtime import Runtime
-from dragoman.core.spill import Kept
+from dragoman.core.spill import SpilledArrays
 from dragoman.core.workspace import Workspace
 from dragoman.training.align.passes import Cooccurrence, RangeResult, RangeTask, RangeWork, range_table, token_places
 
@@ -35,7 +35,7 @@ class TranslationTable:
         given: Corpus,
         generated: Corpus,
         *,
-        share: ShareDone = lambda share: None,
+        progress_callback: ProgressCallback = lambda done: None,
         runtime: Runtime = Runtime(),
     ):
         self.runtime = runtime
@@ -55,7 +55,7 @@ class TranslationTable:
             place = None if in_memory else (runtime.workspace, f"words-{number}")
             self._ranges.append(_Range(table, values, place))
             self._work.tables[number] = self._ranges[-1].table
-            share((number + 1) / len(ranges))
+            progress_callback((number + 1) / len(ranges))
 
     def _cut(self, groups: NDArray[np.int64], given_length: float) -> tuple[list[slice], bool]:
         """Return ranges of generated words whose pairs and tokens fit into memory, and True if all ranges fit together.
@@ -90,7 +90,7 @@ class TranslationTable:
         null_probability: float,
         tension: float | None,
         alpha: float | None,
-        share: ShareDone,
+        progress_callback: ProgressCallback,
         *,
         as_fast_align: bool = False,
         wants_linked: bool = False,
@@ -101,7 +101,7 @@ class TranslationTable:
         def counts() -> Iterator[NDArray[np.float64]]:
             nonlocal feature
             asked = RangeTask(0, np.empty(0), null_probability, tension, False, as_fast_align, wants_linked)
-            for one, found in self._each(asked, share):
+            for one, found in self._each(asked, progress_callback):
                 # From the first word to the last, so that the sum is the same whatever the ranges.
                 feature = float(np.cumsum(np.append(feature, found.features))[-1])
                 if linked is not None:
@@ -121,10 +121,14 @@ class TranslationTable:
             given, counted = one.pairs()
             one.write(kernels.translation_probabilities(given, counted, totals, alpha, self.runtime.threads))
 
-    def likeliest(self, null_probability: float, tension: float | None, share: ShareDone) -> NDArray[np.int32]:
+    def likeliest(
+        self, null_probability: float, tension: float | None, progress_callback: ProgressCallback
+    ) -> NDArray[np.int32]:
         """Return the given position of each generated token, or -1 if it has none; the table's data are removed."""
         best = np.full(len(self.generated.values), -1, np.int32)
-        for one, found in self._each(RangeTask(0, np.empty(0), null_probability, tension, last=True), share):
+        for one, found in self._each(
+            RangeTask(0, np.empty(0), null_probability, tension, last=True), progress_callback
+        ):
             best[token_places(one.table())] = found.links
             one.discard()
         return best
@@ -134,19 +138,19 @@ class TranslationTable:
         for one in self._ranges:
             one.discard()
 
-    def _each(self, asked: RangeTask, share: ShareDone) -> Iterator[tuple[_Range, RangeResult]]:
+    def _each(self, asked: RangeTask, progress_callback: ProgressCallback) -> Iterator[tuple[_Range, RangeResult]]:
         """Yield each range with the result of the task for it."""
         number = len(self._ranges)
 
         def item(i: int, one: _Range) -> RangeTask:
-            part = ShareHere(within(share, i / number, (i + 1) / number))
-            return replace(asked, number=i, probabilities=one.values(), share=part)
+            part = LocalProgressCallback(within(progress_callback, i / number, (i + 1) / number))
+            return replace(asked, number=i, probabilities=one.values(), progress_callback=part)
 
         items = (item(i, one) for i, one in enumerate(self._ranges))
         found = self.runtime.map_parts(self._work, items)
         for i, (one, made) in enumerate(zip(self._ranges, found, strict=True)):
             yield one, made
-            share((i + 1) / number)
+            progress_callback((i + 1) / number)
 
 
 class _Range:
@@ -156,11 +160,11 @@ class _Range:
         self._arrays: dict[str, NDArray[Any]] = {name: getattr(table, name) for name in _COLUMNS}
         self._given, self._generated = table.given, table.generated
         self._null_word, self._place = table.null_word, place
-        self._kept: Kept | None = None
-        self._values_kept: Kept | None = None
+        self._kept: SpilledArrays | None = None
+        self._values_kept: SpilledArrays | None = None
         self.write(values)
         if place is not None:
-            self._kept = Kept(*place, self._arrays)
+            self._kept = SpilledArrays(*place, self._arrays)
             self._arrays = {}
 
     def table(self) -> Cooccurrence:
@@ -185,7 +189,7 @@ class _Range:
             self._values = values
         else:
             workspace, name = self._place
-            self._values_kept = Kept(workspace, f"{name}-values", {"values": values})
+            self._values_kept = SpilledArrays(workspace, f"{name}-values", {"values": values})
 
     def values(self) -> NDArray[np.float64]:
         """Return the number of each pair."""

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError
-from dragoman.core.progress import ShareDone, within
+from dragoman.core.progress import ProgressCallback, within
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.spill import Kept, KeyLists
+from dragoman.core.spill import KeyLists, SpilledArrays
 from dragoman.core.store import Arrays, ArrayWriter, load_arrays
 from dragoman.core.vocab import BOS, EOS
 from dragoman.core.workspace import Workspace
@@ -52,7 +52,7 @@ def count_ngrams(
     vocab_size: int,
     order: int,
     *,
-    share: ShareDone = lambda share: None,
+    progress_callback: ProgressCallback = lambda done: None,
     runtime: Runtime = Runtime(),
 ) -> list[NGramCounts]:
     """Count the n-grams of order 1, 2, … `order` of sentences that begin with `<s>` and end with `</s>`.
@@ -67,15 +67,15 @@ def count_ngrams(
     workspace, together = runtime.workspace, runtime.parts_at_once
     words = len(sentences.values) + 2 * len(sentences)
     if together == 1 and words < _MOST and words * _WORD <= workspace.room():
-        return _counted(sentences, vocab_size, order, share, runtime)
+        return _counted(sentences, vocab_size, order, progress_callback, runtime)
     merging, done = _Merging(workspace, vocab_size), 0
     size = min(workspace.room() // (2 * _WORD * together), _MOST // 4, -(-len(sentences.values) // together))
     blocks = (sentences.part(at) for at in sentences.blocks(max(size, 1)))
     for number, unigrams, longer in runtime.map_parts(CountNGrams(vocab_size, order), blocks):
         merging.add(unigrams, longer)
         done += number
-        share(_SHARE_OF_BLOCKS * done / len(sentences))
-    return merging.merged(order, within(share, _SHARE_OF_BLOCKS, 1))
+        progress_callback(_SHARE_OF_BLOCKS * done / len(sentences))
+    return merging.merged(order, within(progress_callback, _SHARE_OF_BLOCKS, 1))
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class CountNGrams:
 
     def __call__(self, part: Ragged[np.int32], runtime: Runtime) -> tuple[int, NDArray[np.int64], Arrays]:
         """Return the number of sentences, the counts of words, and what a merge needs of higher orders."""
-        words, *tables = _counted(part, self.vocab_size, self.order, lambda share: None, runtime)
+        words, *tables = _counted(part, self.vocab_size, self.order, lambda done: None, runtime)
         arrays: Arrays = {}
         for n, table in enumerate(tables, 2):
             columns: Sequence[NDArray[Any]] = table.contexts, table.words[:, -1], table.suffixes, table.occurrences
@@ -96,7 +96,7 @@ class CountNGrams:
 
 
 def _counted(
-    sentences: Ragged[np.int32], vocab_size: int, order: int, share: ShareDone, runtime: Runtime
+    sentences: Ragged[np.int32], vocab_size: int, order: int, progress_callback: ProgressCallback, runtime: Runtime
 ) -> list[NGramCounts]:
     """Count n-grams in memory."""
     text, positions = _with_markers(sentences)
@@ -107,7 +107,7 @@ def _counted(
     # rows[i]: the row of the n-gram that ends at position i; `positions`: where an n-gram within its sentence ends.
     rows = text
     for n in range(1, order):
-        share(n / order)
+        progress_callback(n / order)
         contexts, last = rows[positions - 1], text[positions]
         ids, first, occurrences = kernels.rank_pairs(contexts, last, runtime.threads)
         contexts = contexts[first]
@@ -119,7 +119,7 @@ def _counted(
         reachable = np.zeros(len(text) + 1, bool)
         reachable[positions + 1] = True
         positions = positions[reachable[positions]]
-    share(1)
+    progress_callback(1)
     return found
 
 
@@ -143,15 +143,15 @@ class _Merging:
     """
 
     def __init__(self, workspace: Workspace, vocab_size: int):
-        self._workspace, self._blocks = workspace, list[Kept]()
+        self._workspace, self._blocks = workspace, list[SpilledArrays]()
         self._words = np.zeros(vocab_size, np.int64)
 
     def add(self, words: NDArray[np.int64], longer: Arrays) -> None:
         """Add the n-grams of a block."""
         self._words += words
-        self._blocks.append(Kept(self._workspace, f"ngrams-{len(self._blocks)}", longer))
+        self._blocks.append(SpilledArrays(self._workspace, f"ngrams-{len(self._blocks)}", longer))
 
-    def merged(self, order: int, share: ShareDone) -> list[NGramCounts]:
+    def merged(self, order: int, progress_callback: ProgressCallback) -> list[NGramCounts]:
         """Merge all blocks, and remove them."""
         words = np.arange(len(self._words), dtype=np.int32)
         none = np.zeros(len(words), np.int32)
@@ -161,7 +161,9 @@ class _Merging:
         for n in range(2, order + 1):
             lists = KeyLists(self._workspace, f"order-{n}", (self._keys(i, n, rows[i]) for i in range(len(rows))))
             tables.append(
-                self._written(n, lists, rows, tables[-1].words, within(share, (n - 2) / order, (n - 1) / order))
+                self._written(
+                    n, lists, rows, tables[-1].words, within(progress_callback, (n - 2) / order, (n - 1) / order)
+                )
             )
             rows = [lists.numbers(i) for i in range(len(rows))]
             lists.discard()
@@ -175,7 +177,12 @@ class _Merging:
         return np.asarray(contexts << 32 | kept.load_one(f"last-{n}"))
 
     def _written(
-        self, n: int, lists: KeyLists, rows: list[NDArray[Any]], shorter: NDArray[np.int32], share: ShareDone
+        self,
+        n: int,
+        lists: KeyLists,
+        rows: list[NDArray[Any]],
+        shorter: NDArray[np.int32],
+        progress_callback: ProgressCallback,
     ) -> NGramCounts:
         """Write the table of an order; `shorter` are the words of the one below."""
         folder: Path = self._workspace.folder / f"counts-{n}"
@@ -188,7 +195,7 @@ class _Merging:
             }
         done, total = 0, sum(len(block.map(f"last-{n}")) for block in self._blocks)
         for step in lists.merge(self._workspace.room() // _NGRAM):
-            contexts, last = step.found >> 32, (step.found & 0xFFFFFFFF).astype(np.int32)
+            contexts, last = step.keys >> 32, (step.keys & 0xFFFFFFFF).astype(np.int32)
             suffixes = [rows[i][self._blocks[i].rows(f"suffixes-{n}", a, b)] for i, a, b in step.places]
             times = [self._blocks[i].rows(f"occurrences-{n}", a, b) for i, a, b in step.places]
             columns: dict[str, NDArray[Any]] = {
@@ -201,7 +208,7 @@ class _Merging:
                 for name, column in columns.items():
                     writers[name].write(column)
             done += len(step.rows)
-            share(done / total)
+            progress_callback(done / total)
         with self._workspace.writing():
             for writer in writers.values():
                 writer.finish()

@@ -15,11 +15,11 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import Options, option
 from dragoman.core.phrases import NGrams, NGramTable
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.spill import Column, mapped_arrays
-from dragoman.core.store import rows_of
+from dragoman.core.spill import ArrayBuilder, spill_arrays
+from dragoman.core.store import read_rows
 from dragoman.core.vocab import BOS, EOS, UNK, Vocab
 from dragoman.core.workspace import Workspace
 from dragoman.model.language_model import LanguageModel
@@ -128,8 +128,8 @@ def estimate_model(corpus: Corpus, options: KneserNey = _DEFAULTS, *, runtime: R
     Arrays that are large for it are mapped from its folder.
     """
     vocab, smoothed = _estimated(corpus, options, runtime)
-    with runtime.stage("indexing the language model") as share:
-        return index_ngrams(vocab, smoothed, share=share, runtime=runtime)
+    with runtime.stage("indexing the language model") as progress_callback:
+        return index_ngrams(vocab, smoothed, progress_callback=progress_callback, runtime=runtime)
 
 
 def _estimated(corpus: Corpus, options: KneserNey, runtime: Runtime) -> tuple[Vocab, list[LinkedNGrams]]:
@@ -137,12 +137,14 @@ def _estimated(corpus: Corpus, options: KneserNey, runtime: Runtime) -> tuple[Vo
         raise DataError("the corpus has no words", expected="text to estimate a language model from")
     _refuse_markers(corpus)
     (vocab, sentences), workspace = _vocabulary(corpus, options), runtime.workspace
-    with runtime.stage("counting n-grams") as share:
-        counts = count_ngrams(sentences, len(vocab), options.order, share=share, runtime=runtime)
-    with runtime.stage("estimating the language model") as share:
+    with runtime.stage("counting n-grams") as progress_callback:
+        counts = count_ngrams(
+            sentences, len(vocab), options.order, progress_callback=progress_callback, runtime=runtime
+        )
+    with runtime.stage("estimating the language model") as progress_callback:
         adjusted = [_continuations(*pair, workspace) for pair in itertools.pairwise(counts)] + [counts[-1].occurrences]
         discounts = _discounts(adjusted, options, runtime)
-        return vocab, _smooth(counts, adjusted, discounts, options, workspace, share)
+        return vocab, _smooth(counts, adjusted, discounts, options, workspace, progress_callback)
 
 
 def _refuse_markers(corpus: Corpus) -> None:
@@ -178,15 +180,15 @@ def _continuations(table: NGramCounts, longer: NGramCounts, workspace: Workspace
         adjusted += np.bincount(suffixes, minlength=len(table))
     # N-grams are sorted: those that begin with `<s>` stand together.
     first, last = np.searchsorted(table.words[:, 0], np.array([BOS, BOS + 1], np.int32)).tolist()
-    adjusted[first:last] = rows_of(table.occurrences, first, last)
+    adjusted[first:last] = read_rows(table.occurrences, first, last)
     order = table.words.shape[1]
-    return mapped_arrays(workspace, f"adjusted-{order}", {"counts": adjusted})["counts"]
+    return spill_arrays(workspace, f"adjusted-{order}", {"counts": adjusted})["counts"]
 
 
 def _pieces(column: NDArray[Any], workspace: Workspace) -> Iterator[NDArray[Any]]:
     """Yield pieces of a column that fit into memory."""
     size = max(workspace.room() // _NGRAM, 1)
-    return (rows_of(column, first, first + size) for first in range(0, len(column), size))
+    return (read_rows(column, first, first + size) for first in range(0, len(column), size))
 
 
 def _discounts(adjusted: Sequence[Counts], options: KneserNey, runtime: Runtime) -> list[Floats]:
@@ -229,7 +231,7 @@ def _smooth(
     discounts: Sequence[Floats],
     options: KneserNey,
     workspace: Workspace,
-    share: ShareDone,
+    progress_callback: ProgressCallback,
 ) -> list[LinkedNGrams]:
     """Return p(w | h) = (c - D(c)) / total(h) + gamma(h) p(w | h'), with log gamma(h) as back-off weight, by order."""
     no_mass = [BOS] if options.vocabulary == "open" or adjusted[0][UNK] else [BOS, UNK]
@@ -239,9 +241,9 @@ def _smooth(
         zip(counts, adjusted, discounts, options.thresholds, strict=True), 1
     ):
         made = (
-            Column(workspace, f"logprobs-{n}", np.float32, len(table)),
-            Column(workspace, f"kept-{n}", np.bool_, len(table)),
-            Column(workspace, f"backoffs-{n - 1}", np.float32, len(lower)),
+            ArrayBuilder(workspace, f"logprobs-{n}", np.float32, len(table)),
+            ArrayBuilder(workspace, f"kept-{n}", np.bool_, len(table)),
+            ArrayBuilder(workspace, f"backoffs-{n - 1}", np.float32, len(lower)),
         )
         # The probabilities of the highest order are not needed again.
         probabilities, contexts = np.empty(len(table) if n < len(counts) else 0), 0
@@ -259,7 +261,7 @@ def _smooth(
             made[2].write(np.zeros(block.first_context - contexts))
             made[2].write(np.log10(block.gamma))
             contexts = block.first_context + len(block.gamma)
-            share((n - 1 + at.stop / len(table)) / len(counts))
+            progress_callback((n - 1 + at.stop / len(table)) / len(counts))
         made[2].write(np.zeros(len(lower) - contexts))
         for finished, column in zip((logprobs, kept, backoffs), made, strict=True):
             finished.append(column.finish())
@@ -285,8 +287,8 @@ def _smooth_block(
 ) -> _Block:
     """Smooth some n-grams of an order; `lower` has the probabilities of the order below."""
     first, last = at.start, at.stop
-    contexts, c = rows_of(table.contexts, first, last), rows_of(adjusted, first, last)
-    kept = rows_of(table.occurrences, first, last) > threshold
+    contexts, c = read_rows(table.contexts, first, last), read_rows(adjusted, first, last)
+    kept = read_rows(table.occurrences, first, last) > threshold
     first_context = int(contexts[0])
     contexts = contexts - first_context
     number = int(contexts[-1]) + 1
@@ -296,7 +298,7 @@ def _smooth_block(
     saved = np.bincount(contexts, np.where(kept, discounted, c), number)
     gamma = np.divide(saved, total, out=np.ones(number), where=total > 0)
     seen = (c - discounted) / total[contexts]
-    probabilities = seen + gamma[contexts] * lower[rows_of(table.suffixes, first, last)]
+    probabilities = seen + gamma[contexts] * lower[read_rows(table.suffixes, first, last)]
     return _Block(probabilities, kept, gamma, first_context)
 
 

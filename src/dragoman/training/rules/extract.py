@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.corpus import Bitext, Links
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
-from dragoman.core.spill import BUCKETS, Runs
+from dragoman.core.spill import BUCKETS, SpillBuffer
 from dragoman.core.store import Arrays
 from dragoman.model.rule_scores import AlignedText, RuleExtraction, RuleInstances, number_sides
 from dragoman.training.lexical import check_links
@@ -24,7 +24,7 @@ RULE_KIND = PairKind(
     "rule",
     "target sides",
     instance_bytes=260,
-    question_bytes=200,
+    request_bytes=200,
     temporary_bytes=1200,
     instances_per_word=10,
     words_at_once=1 << 21,
@@ -52,24 +52,26 @@ def extract_rules(
     >>> len(found), (found.counts.sum() / ONE).round().item()
     (12, 5.0)
     """
-    with runtime.stage("extracting rules") as share:
-        return extract_part(text, options, share=share, runtime=runtime)
+    with runtime.stage("extracting rules") as progress_callback:
+        return extract_part(text, options, progress_callback=progress_callback, runtime=runtime)
 
 
 def extract_part(
     text: AlignedText,
     options: RuleExtraction,
     *,
-    share: ShareDone | None = None,
+    progress_callback: ProgressCallback | None = None,
     runtime: Runtime = Runtime(),
 ) -> RuleInstances:
     """Do the same for a part of a text."""
-    return RuleInstances(*kernels.extract_rules(text.pairs_for_kernels(), options.limits, runtime.threads, share))
+    return RuleInstances(
+        *kernels.extract_rules(text.pairs_for_kernels(), options.limits, runtime.threads, progress_callback)
+    )
 
 
 def extract_rule_instances(
     bitext: Bitext, text: AlignedText, options: RuleExtraction, *, target: bool, runtime: Runtime = Runtime()
-) -> Runs:
+) -> SpillBuffer:
     """Extract all rules block by block; they are partitioned by their source or target sides."""
 
     def part(at: slice) -> AlignedText:
@@ -89,7 +91,9 @@ class ExtractRules:
 
     def __call__(self, block: SentenceBlock[AlignedText], runtime: Runtime) -> Arrays:
         """Return the columns of the instances."""
-        return dict(vars(extract_part(block.text, self.options, share=block.share, runtime=runtime)))
+        return dict(
+            vars(extract_part(block.text, self.options, progress_callback=block.progress_callback, runtime=runtime))
+        )
 
 
 def instances_of(rows: Arrays) -> RuleInstances:
@@ -102,5 +106,5 @@ def side_buckets(
     text: AlignedText, rows: Arrays, target: bool, *, runtime: Runtime = Runtime()
 ) -> NDArray[np.integer[Any]]:
     """Partition instances by one of their sides, all nonterminals being equal: buckets are ranges of hashes."""
-    ids, sides = number_sides(text, instances_of(rows), target, lambda share: None, runtime=runtime)
+    ids, sides = number_sides(text, instances_of(rows), target, lambda done: None, runtime=runtime)
     return (kernels.side_hashes(sides.values, sides.offsets) // np.uint64((1 << 64) // BUCKETS))[ids].astype(np.int64)

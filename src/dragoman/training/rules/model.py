@@ -3,7 +3,7 @@
 A partition becomes a grammar of its own; `training/merge.py` merges them.
 
 A side is identified by a rule that has it, and compared symbol by symbol; all nonterminals are equal. If sentence pairs
-are counted, a partition asks for a side once for each sentence pair that contains it.
+are counted, a partition requests a side once for each sentence pair that contains it.
 
 A sentence pair contains a side, or a rule, if it was extracted from it: the same words with another word alignment do
 not count. Two target sides that differ only in the numbers of their nonterminals count as the same.
@@ -24,7 +24,7 @@ from dragoman.core.options import option
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.progress import within
 from dragoman.core.runtime import Runtime
-from dragoman.core.spill import mapped_arrays
+from dragoman.core.spill import spill_arrays
 from dragoman.core.store import Arrays, ArrayWriter, load_arrays
 from dragoman.core.vocab import Vocab
 from dragoman.core.workspace import Workspace
@@ -76,8 +76,10 @@ def rule_significance(
 
     `target` has the number of sentence pairs that contain the target side of each rule.
     """
-    with runtime.stage("testing significance") as share:
-        return kernels.fisher_exact(counts.rule, counts.source, target, sentence_pairs, runtime.threads, share)
+    with runtime.stage("testing significance") as progress_callback:
+        return kernels.fisher_exact(
+            counts.rule, counts.source, target, sentence_pairs, runtime.threads, progress_callback
+        )
 
 
 def sentences_with(ids: NDArray[np.integer], sentence: NDArray[np.int32], size: int = 0) -> NDArray[np.int64]:
@@ -87,12 +89,12 @@ def sentences_with(ids: NDArray[np.integer], sentence: NDArray[np.int32], size: 
 
 def own_counts(counted: CountedRules, instances: RuleInstances, *, sentences: bool) -> Arrays:
     """Count each target side and, with `sentences`, its sentence pairs, in a partition that has all rules."""
-    answers: Arrays = {"total": counted.target_totals()}
-    return answers | ({"sentences": target_sentences(counted, instances.sentence)} if sentences else {})
+    responses: Arrays = {"total": counted.target_totals()}
+    return responses | ({"sentences": target_sentences(counted, instances.sentence)} if sentences else {})
 
 
-def side_questions(counted: CountedRules, instances: RuleInstances, *, sentences: bool) -> Arrays:
-    """Return a partition's questions about its target sides; with `sentences`, one per side and sentence pair."""
+def side_requests(counted: CountedRules, instances: RuleInstances, *, sentences: bool) -> Arrays:
+    """Return a partition's requests about its target sides; with `sentences`, one per side and sentence pair."""
     if sentences:
         sides = counted.target_ids[counted.pair_of_instance]
         _, some = np.unique(sides.astype(np.int64) << 32 | instances.sentence, return_index=True)
@@ -100,7 +102,7 @@ def side_questions(counted: CountedRules, instances: RuleInstances, *, sentences
     else:
         sides, some = np.unique(counted.target_ids, return_index=True)
         places = counted.chosen.take(some)
-    # The count of a side is in its first question only.
+    # The count of a side is in its first request only.
     first = np.concatenate([[True], sides[1:] != sides[:-1]])
     counts = np.where(first, counted.target_sums()[sides], np.uint64(0))
     return {
@@ -112,13 +114,13 @@ def side_questions(counted: CountedRules, instances: RuleInstances, *, sentences
     }
 
 
-def sum_target_counts(text: AlignedText, questions: Arrays, *, sentences: bool, runtime: Runtime = Runtime()) -> Arrays:
-    """Sum up the counts of the side of each question over all partitions."""
-    instances = instances_of(questions)
-    ids, sides = number_sides(text, instances, True, lambda share: None, runtime=runtime)
+def sum_target_counts(text: AlignedText, requests: Arrays, *, sentences: bool, runtime: Runtime = Runtime()) -> Arrays:
+    """Sum up the counts of the side of each request over all partitions."""
+    instances = instances_of(requests)
+    ids, sides = number_sides(text, instances, True, lambda done: None, runtime=runtime)
     side = kernels.unpaired_sides(sides.values, sides.offsets)[ids]
-    answers: Arrays = {"total": sums(side, instances.counts, len(sides))[side]}
-    return answers | ({"sentences": sentences_with(side, instances.sentence)[side]} if sentences else {})
+    responses: Arrays = {"total": sums(side, instances.counts, len(sides))[side]}
+    return responses | ({"sentences": sentences_with(side, instances.sentence)[side]} if sentences else {})
 
 
 @dataclass(frozen=True)
@@ -185,15 +187,15 @@ def rules(
 def rule_parts(bitext: Bitext, links: Links, options: RuleModel, *, runtime: Runtime = Runtime()) -> ScoredParts:
     """Do the same in the memory of a workspace; the result is in parts if it does not fit or workers are several."""
     text = aligned_text(bitext, links)
-    with runtime.stage("counting aligned words") as share:
-        lexical = lexical_tables(bitext, text.links, within(share, 0, 0.5))
-        source, target = word_weights(bitext, text.links, lexical, within(share, 0.5, 1))
-        mapped: dict[str, Any] = mapped_arrays(runtime.workspace, "rule-weights", {"source": source, "target": target})
+    with runtime.stage("counting aligned words") as progress_callback:
+        lexical = lexical_tables(bitext, text.links, within(progress_callback, 0, 0.5))
+        source, target = word_weights(bitext, text.links, lexical, within(progress_callback, 0.5, 1))
+        mapped: dict[str, Any] = spill_arrays(runtime.workspace, "rule-weights", {"source": source, "target": target})
         weights = mapped["source"], mapped["target"]
         del source, target, lexical
-    runs = extract_rule_instances(bitext, text, options, target=False, runtime=runtime)
+    buffer = extract_rule_instances(bitext, text, options, target=False, runtime=runtime)
     work = RuleWork(text, weights, (bitext.source.vocab, bitext.target.vocab), options)
-    return score_parts(work, runs, runtime=runtime)
+    return score_parts(work, buffer, runtime=runtime)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,26 +221,26 @@ class RuleWork(PartitionWork):
         arrays = counted.arrays() | vars(counted.chosen)
         if self.tests:
             arrays |= SentenceCounts.of(counted, instances.sentence)._asdict()
-        return arrays, (own_counts if alone else side_questions)(counted, instances, sentences=self.tests)
+        return arrays, (own_counts if alone else side_requests)(counted, instances, sentences=self.tests)
 
     @property
     def counting_only(self) -> tuple[NDArray[Any], ...]:
         """Word weights: they are part of the lexical weights already."""
         return self.weights
 
-    def buckets(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> NDArray[np.integer]:
-        """Partition questions by target side."""
-        return side_buckets(self.text, questions, True, runtime=runtime)
+    def buckets(self, requests: Arrays, *, runtime: Runtime = Runtime()) -> NDArray[np.integer]:
+        """Partition requests by target side."""
+        return side_buckets(self.text, requests, True, runtime=runtime)
 
-    def reply(self, questions: Arrays, *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
+    def resolve(self, requests: Arrays, *, runtime: Runtime = Runtime()) -> tuple[Arrays, Arrays]:
         """Sum up the counts of each target side."""
-        return sum_target_counts(self.text, questions, sentences=self.tests, runtime=runtime), {}
+        return sum_target_counts(self.text, requests, sentences=self.tests, runtime=runtime), {}
 
     def score(
-        self, arrays: Arrays, answers: Arrays, totals: NDArray[np.int64], *, runtime: Runtime = Runtime()
+        self, arrays: Arrays, responses: Arrays, totals: NDArray[np.int64], *, runtime: Runtime = Runtime()
     ) -> PhrasePairs:
         """Score and prune the rules of a partition."""
-        known, target = dict[str, Any](arrays), dict[str, Any](answers)
+        known, target = dict[str, Any](arrays), dict[str, Any](responses)
         counted = CountedRules.from_arrays(arrays, instances_of(arrays))
         pairs, order = score_counted(counted, target["total"], self.text, self.vocabs, runtime=runtime)
         if self.options.min_count and pairs.counts is not None:
@@ -273,22 +275,22 @@ def corpus_grammar(
 
 def _target_counts(bitext: Bitext, text: AlignedText, options: RuleModel, runtime: Runtime) -> TargetCounts:
     """Count target sides; each partition has its own range of hashes."""
-    runs, workspace = extract_rule_instances(bitext, text, options, target=True, runtime=runtime), runtime.workspace
+    buffer, workspace = extract_rule_instances(bitext, text, options, target=True, runtime=runtime), runtime.workspace
     writers: dict[str, ArrayWriter] = {}
     done = 0
-    with runtime.stage("counting target sides") as share:
-        for rows in runs.partitions():
+    with runtime.stage("counting target sides") as progress_callback:
+        for rows in buffer.partitions():
             instances = instances_of(rows)
             done += len(instances)
             part = TargetCounts.of(instances, text, runtime=runtime.quiet())
-            if len(instances) == runs.rows:
+            if len(instances) == buffer.rows:
                 return part
             with workspace.writing():
                 for name, values in part._asdict().items():
                     if name not in writers:
                         writers[name] = ArrayWriter(workspace.folder / "targets" / f"{name}.npy", np.uint64)
                     writers[name].write(values)
-            share(done / runs.rows)
+            progress_callback(done / buffer.rows)
     with workspace.writing():
         for writer in writers.values():
             writer.finish()

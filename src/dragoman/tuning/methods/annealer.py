@@ -75,7 +75,7 @@ class Annealer(Tuner, ABC):
         climb = partial(maximise, bounds=bounds)
         # At a large gamma the objective is a step function, on which climbs fail: that is no reason to warn.
         quenching = runtime.quiet(warns=False)
-        with runtime.stage("annealing") as share_done:
+        with runtime.stage("annealing") as progress_callback:
             for step, (gamma, temperature) in enumerate(schedule):
                 objective = partial(risk, gamma=gamma, temperature=temperature)
                 if gamma == 1:
@@ -85,7 +85,7 @@ class Annealer(Tuner, ABC):
                     on_sphere = _on_sphere(objective, length, weighed)
                     weights, value = climb(on_sphere, weights, *limits, runtime=quenching)
                     weights[weighed] *= length / np.linalg.norm(weights[weighed])
-                share_done((step + 1) / len(schedule))
+                progress_callback((step + 1) / len(schedule))
         if length == 0:
             runtime.warn("no direction of the weights improves the expected score; they stay 0")
         return Optimum(weights, value)

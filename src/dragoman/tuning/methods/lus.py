@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.options import option
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods.method import Optimum, Tuner, best_of, random_starts
 from dragoman.tuning.problems.problem import Evaluator, Problem
@@ -47,10 +47,10 @@ class Lus(Tuner):
         evaluator = Evaluator(problem, runtime=runtime)
         starts = random_starts(problem, start, self.starts - 1, rng)
         streams = rng.spawn(self.starts)
-        with runtime.stage("sampling weights") as share_done:
-            parts = [_Part(share_done, i, self.starts) for i in range(self.starts)]
+        with runtime.stage("sampling weights") as progress_callback:
+            parts = [_Part(progress_callback, i, self.starts) for i in range(self.starts)]
             found = (self._sample(evaluator, *each) for each in zip(starts, streams, parts, strict=True))
-            return best_of(found, self.starts, share_done)
+            return best_of(found, self.starts, progress_callback)
 
     def reach(self, width: NDArray[np.float64], failures: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the box after each number of failures: d = width · q^failures, one row each."""
@@ -58,7 +58,11 @@ class Lus(Tuner):
         return width * shrunk[:, None]
 
     def _sample(
-        self, evaluator: Evaluator, weights: NDArray[np.float64], rng: np.random.Generator, share_done: ShareDone
+        self,
+        evaluator: Evaluator,
+        weights: NDArray[np.float64],
+        rng: np.random.Generator,
+        progress_callback: ProgressCallback,
     ) -> Optimum:
         width = np.ptp(evaluator.problem.ranges, axis=1)
         objective = float(evaluator.objectives(weights[None])[0])
@@ -82,7 +86,7 @@ class Lus(Tuner):
                 weights, objective = tried[used - 1], float(objectives[used - 1])
             batch = _SMALLEST_BATCH if len(better) else min(2 * batch, _LARGEST_BATCH)
             done, failures, noise = done + used, failures + used - min(len(better), 1), noise[used:]
-            share_done(done / self.samples)
+            progress_callback(done / self.samples)
         return Optimum(weights, objective)
 
 
@@ -90,7 +94,7 @@ class Lus(Tuner):
 class _Part:
     """The share done of one of several equal parts."""
 
-    whole: ShareDone
+    whole: ProgressCallback
     part: int
     parts: int
 

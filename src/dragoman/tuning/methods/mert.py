@@ -67,10 +67,10 @@ class Mert(Tuner):
             np.arange(len(starts)), min(len(starts), _GROUPS * max(runtime.threads, runtime.parts_at_once))
         )
         climbs = _Climbs(self, problem, runtime.with_threads(max(1, runtime.threads // len(groups))))
-        with runtime.stage("mert") as share_done:
+        with runtime.stage("mert") as progress_callback:
             items = [(starts[group], [streams[i] for i in group]) for group in groups]
             found = itertools.chain.from_iterable(runtime.map(climbs, items, window=len(items)))
-            best = best_of(found, len(starts), share_done)
+            best = best_of(found, len(starts), progress_callback)
         if not self.normalise:
             return best
         others = None if best.others is None else np.array([_scaled(other) for other in best.others])

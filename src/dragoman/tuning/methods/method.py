@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import Options
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.features import DocumentFeature
@@ -135,12 +135,12 @@ def random_starts(
     return np.concatenate([start[None], rng.uniform(low, high, (count, len(low)))])
 
 
-def best_of(optima: Iterable[Optimum], count: int, share_done: ShareDone) -> Optimum:
+def best_of(optima: Iterable[Optimum], count: int, progress_callback: ProgressCallback) -> Optimum:
     """Return the best of `count` optima, the first of equals, with all others; report progress after each."""
     found: list[Optimum] = []
     for optimum in optima:
         found.append(optimum)
-        share_done(len(found) / count)
+        progress_callback(len(found) / count)
     best = max(found, key=lambda optimum: optimum.objective)
     return replace(best, others=np.array([optimum.weights for optimum in found if optimum is not best]))
 

@@ -61,7 +61,7 @@ class Mira(Tuner):
         )
         at_start, best = Optimum(weights, problem.objective(weights)), Optimum(weights, -np.inf)
         orders = sentence_orders(problem, self.epochs, rng if self.shuffle else None)
-        with runtime.stage("MIRA") as share_done:
+        with runtime.stage("MIRA") as progress_callback:
             for epoch, order in enumerate(orders):
                 weights, drift, document, updates, _ = kernels.mira_epoch(
                     candidates,
@@ -80,7 +80,7 @@ class Mira(Tuner):
                 value = problem.sign * float(problem.scorer.score(problem.statistics[rows].sum(axis=0)))
                 if value > best.objective:
                     best = Optimum(average, value)
-                share_done((epoch + 1) / self.epochs)
+                progress_callback((epoch + 1) / self.epochs)
                 if updates == 0:
                     break
         return best if best.objective > at_start.objective else replace(at_start, others=best.weights[None])

@@ -14,7 +14,7 @@ from dragoman import kernels
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import option
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.forest.hope import BEAM
@@ -138,8 +138,8 @@ class MiraOnline(Learner):
             order = even_queue(lengths, workers, np.random.default_rng([seed, states.passes]))
             epoch = _Epoch(self, training_set, finder, states, runtime)
             try:
-                with runtime.stage(f"pass {states.passes + 1}") as share_done:
-                    states = epoch.run(order, share_done)
+                with runtime.stage(f"pass {states.passes + 1}") as progress_callback:
+                    states = epoch.run(order, progress_callback)
             except _DivergenceError as why:
                 yield Checkpoint(reported, {}, stop=f"{why}; the weights before that are kept")
                 return
@@ -255,10 +255,10 @@ class _Epoch:
         self._seen: dict[int, Hypotheses] = {}
         self.unsolved = 0
 
-    def run(self, queue: Sequence[int], share_done: ShareDone) -> _WorkerStates:
+    def run(self, queue: Sequence[int], progress_callback: ProgressCallback) -> _WorkerStates:
         """Run the pass; return the states of the workers after it."""
         learners = ParallelLearners(len(self._workers), self._find, self._learn, share=self._options.share)
-        learners.run(queue, share_done=share_done, runtime=self._runtime)
+        learners.run(queue, progress_callback=progress_callback, runtime=self._runtime)
         words = np.concatenate([worker.words[len(worker.words) // 2 :] for worker in self._workers]).sum(axis=0)
         if words[0] > TOO_LONG * max(words[1], 1):
             raise _DivergenceError(

@@ -61,7 +61,7 @@ class MiraSmo(Tuner):
         worth = np.zeros(len(gains.statistics))
         unsolved = 0
         orders = sentence_orders(problem, self.passes, rng if self.shuffle else None)
-        with runtime.stage("MIRA") as share_done:
+        with runtime.stage("MIRA") as progress_callback:
             for number, order in enumerate(orders):
                 batches = _batches(order, self.batch_size)
                 total = np.zeros_like(weights)
@@ -83,7 +83,7 @@ class MiraSmo(Tuner):
                     total += weights
                     translations = gains.statistics[gains.kinds[best]]
                     document = kernels.decayed_sums(translations, document, self.decay, self.decay)[-1]
-                    share_done((number + (done + 1) / len(batches)) / self.passes)
+                    progress_callback((number + (done + 1) / len(batches)) / self.passes)
         if unsolved:
             runtime.warn(f"{unsolved:,} of MIRA's updates stopped before they were exact; a smaller C is easier")
         average = total / len(batches)

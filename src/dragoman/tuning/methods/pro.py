@@ -81,7 +81,7 @@ class Pro(Tuner):
         scores = problem.sign * problem.scorer.sentence_scores(self._lengthened(problem)) / 100
         if not np.isfinite(scores).all():
             raise UsageError("the metric has no finite scores of single sentences, which pro needs; try mert")
-        with runtime.stage("sampling pairs") as share_done:
+        with runtime.stage("sampling pairs") as progress_callback:
             return kernels.sample_pairs(
                 problem.sentences,
                 np.ascontiguousarray(scores, np.float64),
@@ -91,7 +91,7 @@ class Pro(Tuner):
                 largest=self.selection == "largest",
                 seed=int(rng.integers(2**63)),
                 threads=runtime.threads,
-                progress=share_done,
+                progress=progress_callback,
             )
 
     def _lengthened(self, problem: Problem) -> NDArray[np.float64]:

@@ -121,14 +121,14 @@ class RiskSampling(Learner):
         stop = None
         while stop is None:
             gains, passed = [], []
-            with runtime.stage("learning") as share:
+            with runtime.stage("learning") as progress_callback:
                 for done in range(self.evaluate_every):
                     weights, gain = self._updated(training_set, weights, ascent, update, seed, runtime)
                     gains.append(gain)
                     passed.append(weights)
                     update += 1
                     stop = self.reason_to_stop(update)
-                    share((done + 1) / self.evaluate_every)
+                    progress_callback((done + 1) / self.evaluate_every)
                     if stop is not None or not weights.finite:
                         break
             report = {

@@ -46,12 +46,12 @@ class Simplex(Tuner):
         """Run from the start and random vertices; return the best vertex."""
         evaluator = Evaluator(problem, runtime=runtime)
         simplices = (random_starts(problem, start, len(start), rng) for _ in range(self.starts))
-        with runtime.stage("moving simplices") as share_done:
+        with runtime.stage("moving simplices") as progress_callback:
             found = (
                 climb(evaluator.objectives, vertices, self.tolerance, self.steps, evaluator.focus)
                 for vertices in simplices
             )
-            return best_of(found, self.starts, share_done)
+            return best_of(found, self.starts, progress_callback)
 
 
 def climb(

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 
@@ -64,7 +64,9 @@ class ParallelLearners(Generic[Found]):
     ):
         self._count, self._find, self._learn, self._share = count, find, learn, share
 
-    def run(self, queue: Sequence[int], *, share_done: ShareDone | None = None, runtime: Runtime = Runtime()) -> None:
+    def run(
+        self, queue: Sequence[int], *, progress_callback: ProgressCallback | None = None, runtime: Runtime = Runtime()
+    ) -> None:
         """Run a pass over a queue of sentences."""
         turns = [queue[worker :: self._count] for worker in range(self._count)]
         board = _Board[Found](list(map(len, turns)), share=self._share)
@@ -87,8 +89,8 @@ class ParallelLearners(Generic[Found]):
                     if board.ready(worker):
                         self._learn(worker, board.batch(worker))
                         begin(worker)
-                if share_done is not None:
-                    share_done(sum(board.learnt) / len(queue))
+                if progress_callback is not None:
+                    progress_callback(sum(board.learnt) / len(queue))
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
         for worker in range(self._count):

@@ -1,1 +1,1 @@
-"""Runs of tuning methods: jobs, loops, judging, and the folder in which all of it can be read and resumed."""
+"""SpillBuffer of tuning methods: jobs, loops, judging, and the folder in which all of it can be read and resumed."""

@@ -94,12 +94,12 @@ class TuningSetDecoder:
         wanted = self._decoding.hypotheses
         distinct = lists_of_strings(translator.model) if wanted is None else wanted == "strings"
         lists: list[NBest] = []
-        with runtime.stage("translating the tuning set") as share:
+        with runtime.stage("translating the tuning set") as progress_callback:
             for part in spread.map(
                 DecodeLists(self._decoding.nbest, distinct, self._pairs), spread.shards(self._lines)
             ):
                 lists.append(part)
-                share(sum(map(len, lists)) / len(self._lines))
+                progress_callback(sum(map(len, lists)) / len(self._lines))
         joined = NBest.concatenate(lists)
         return DecodedMixtures.of(joined, translator.model, weights) if self._pairs else DecodedLists(joined)
 
@@ -112,11 +112,11 @@ class TuningSetDecoder:
     def _graphs(self, spread: ShardedTranslator, targets: Sequence[str] | None, stage: str) -> list[Hypergraph]:
         assert self._decoding.density is not None
         graphs, too_large = list[Hypergraph](), 0
-        with spread.runtime.stage(stage) as share:
+        with spread.runtime.stage(stage) as progress_callback:
             for found, more in spread.map(DecodeGraphs(self._decoding.density), spread.shards(self._lines, targets)):
                 graphs += found
                 too_large += more
-                share(len(graphs) / len(self._lines))
+                progress_callback(len(graphs) / len(self._lines))
         if too_large:
             spread.runtime.warn(
                 f"{too_large:,} of {len(graphs):,} references were not searched for, because all derivations of such"

@@ -19,7 +19,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.journal import evidence_name
 from dragoman.core.options import Options, option
-from dragoman.core.progress import duration
+from dragoman.core.progress import format_duration
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
@@ -384,7 +384,7 @@ def reason_to_stop(
 def say_how_long(seconds: float, iterations: int, *, runtime: Runtime = Runtime()) -> None:
     """Note the expected duration after the first iteration, which took some seconds, if it is long."""
     if seconds * iterations >= LONG:
-        about = duration(seconds * iterations, rough=True)
+        about = format_duration(seconds * iterations, rough=True)
         runtime.note(f"about {about} for {iterations} iterations, or less if the run converges earlier")
 
 

@@ -22,13 +22,12 @@ from dragoman.core.journal import (
     WEIGHTS,
     RecordedRun,
     evidence_name,
-    opened,
-    sealed,
+    seal,
     state_name,
+    unseal,
     weights_name,
 )
-from dragoman.core.locks import locked
-from dragoman.core.own_files import LOCK, RUN, is_leftover
+from dragoman.core.own_files import LOCK, RUN, is_leftover, lock_folder
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.core.weights import Weights
 from dragoman.tuning.methods.method import Checkpoint, Report
@@ -113,7 +112,7 @@ class Run(RecordedRun):
         if run.folder.exists() and not run.folder.is_dir():
             raise DataError("exists and is not a folder", path=folder, expected="a folder for the run, or a new name")
         _refuse_used(run.folder)
-        with locked(run.folder):
+        with lock_folder(run.folder):
             wanted = {"dragoman": version(), **options}
             if not file.exists():
                 _refuse_used(run.folder)
@@ -221,7 +220,7 @@ class Run(RecordedRun):
         file = self.folder / _FINAL_REPORT
         if not file.exists():
             return {}
-        found = opened(file.read_bytes())
+        found = unseal(file.read_bytes())
         if found is None or (self.has_checksums and not found[1]):
             raise DataError("is damaged", path=file, expected="what the run has written; going on with it looks again")
         return found[0]
@@ -235,7 +234,7 @@ class Run(RecordedRun):
 
     def write_final_report(self, found: Mapping[str, Any]) -> None:
         """Write a learner's report of the final weights."""
-        _write(self.folder / _FINAL_REPORT, sealed(found).decode())
+        _write(self.folder / _FINAL_REPORT, seal(found).decode())
 
 
 class _State(dict[str, NDArray[Any]]):

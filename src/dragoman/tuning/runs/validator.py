@@ -10,7 +10,7 @@ import numpy as np
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.options import Options, option
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.decision.settings import Decision
@@ -64,16 +64,16 @@ class Validator:
 
     def __call__(self, weights: Weights, *, runtime: Runtime = Runtime()) -> float:
         """Return the metric's score of the translations under these weights."""
-        with runtime.stage("translating the held-out text") as share:
-            translations = Corpus.from_lines(self._translations(weights, share))
+        with runtime.stage("translating the held-out text") as progress_callback:
+            translations = Corpus.from_lines(self._translations(weights, progress_callback))
         return float(self.scorer.score(self.scorer.statistics(translations, runtime=runtime).sum(axis=0)))
 
-    def _translations(self, weights: Weights, share: ShareDone) -> list[str]:
+    def _translations(self, weights: Weights, progress_callback: ProgressCallback) -> list[str]:
         stream = replace(self.stream, translator=self.stream.translator.reweighted(weights))
         texts = list[str]()
         for result in stream.results(self.lines, self._outputs(), documents=self.documents):
             texts.append(result.text)
-            share(len(texts) / len(self.lines))
+            progress_callback(len(texts) / len(self.lines))
         return texts
 
     def _outputs(self) -> Outputs:

@@ -13,11 +13,11 @@ import cloudpickle
 import distributed
 import pytest
 
-from dragoman.core.checksums import digest_of
+from dragoman.core.checksums import digest_file
 from dragoman.core.errors import BusyError, DataError, UsageError
 from dragoman.core.work import cluster as clusters
 from dragoman.core.work.cluster import ClusterWorkers
-from dragoman.core.work.workers import Needed, ThreadWorkers, Workers
+from dragoman.core.work.workers import RequiredFile, ThreadWorkers, Workers
 
 # Workers cannot import this file: what it defines goes to them as a whole.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -186,7 +186,7 @@ def test_jobs_are_done_where_the_command_was_given_and_errors_are_theirs(local, 
 def test_workers_that_lack_something_are_named_and_refused(scheduler, tmp_path, monkeypatch):
     file = tmp_path / "file"
     file.write_text("here")
-    need = Needed.of(file, digest_of)
+    need = RequiredFile.of(file, digest_file)
     worker = scheduler.workers[0].address
     with Workers.of(scheduler.scheduler_address) as workers:
         workers.require([need])
@@ -205,7 +205,7 @@ def test_a_worker_that_comes_late_and_lacks_something_gets_no_work(scheduler, tm
     file = tmp_path / "file"
     file.write_text("here")
     with Workers.of(scheduler.scheduler_address) as workers:
-        workers.require([Needed.of(file, digest_of)])
+        workers.require([RequiredFile.of(file, digest_file)])
         scheduler.scale(2)
         workers._client.wait_for_workers(2)
         file.unlink()
@@ -230,7 +230,7 @@ def test_a_folder_that_is_sent_is_unpacked_once_for_all(scheduler, tmp_path, mon
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "folder" / "deep").mkdir(parents=True)
     (tmp_path / "folder" / "deep" / "file").write_text("text")
-    need = Needed.of(tmp_path / "folder", read_folder, send=True)
+    need = RequiredFile.of(tmp_path / "folder", read_folder, send=True)
     (tmp_path / "folder").rename(tmp_path / "elsewhere")
     with Workers.of(scheduler.scheduler_address) as workers:
         workers.require([need])
@@ -240,7 +240,7 @@ def test_a_folder_that_is_sent_is_unpacked_once_for_all(scheduler, tmp_path, mon
 
 
 def read_folder(folder):
-    return digest_of(folder / "deep" / "file")
+    return digest_file(folder / "deep" / "file")
 
 
 def test_a_scheduler_that_goes_away_is_said(scheduler):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dragoman.core.options import options_from
+from dragoman.core.options import parse_options
 from dragoman.formats.nbest.format import NBEST_FORMATS
 
 HERE = Path(__file__).parent
@@ -22,7 +22,7 @@ def test_the_table_has_all_formats_and_their_options():
     for row in ROWS:
         for assignment in re.findall(r"`(\w+=\w+)`", row[-1]):
             (name,) = re.findall("`(.*?)`", row[0])
-            options_from(NBEST_FORMATS.get(name), [assignment.replace("=N", "=2")])
+            parse_options(NBEST_FORMATS.get(name), [assignment.replace("=N", "=2")])
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError
-from dragoman.core.progress import Remembered
+from dragoman.core.progress import ProgressRecorder
 from dragoman.core.runtime import Runtime
 from dragoman.formats.nbest.format import read_nbest
 from dragoman.formats.nbest.jsonl import JsonlNBest
-from dragoman.formats.nbest.order import IdsInTurn, Wanted, read_ids, read_texts, sort_keys
+from dragoman.formats.nbest.order import IdOrderCheck, RequestedOrder, read_ids, read_texts, sort_keys
 
 
 @pytest.fixture
@@ -80,11 +80,11 @@ SHUFFLED = {
 def test_every_format_with_ids_is_read_in_their_order(written, name, line):
     head = "id,text\n" if name == "csv" else ""
     path = written(head + "".join(line % (i, i) for i in (17, 2, 101)))
-    said = Remembered()
+    said = ProgressRecorder()
     nbest = read_nbest(path, name, sentences=3, runtime=Runtime(progress=said))
     assert nbest.sentence_ids == ("req-2", "req-17", "req-101")
     assert nbest.texts() == ["of 2", "of 17", "of 101"]
-    assert said._said == [("note", f"{path}: the lists were brought into the order of their ids, from 'req-2' on")]
+    assert said.messages == [("note", f"{path}: the lists were brought into the order of their ids, from 'req-2' on")]
 
 
 def test_numbers_with_zeros_in_front_stay_strings(written):
@@ -110,29 +110,29 @@ def test_numbers_with_zeros_in_front_stay_strings(written):
     ],
 )
 def test_what_streams_by_out_of_order_is_said(lists, ids, said):
-    seen, found = IdsInTurn(), Remembered()
-    blocks = seen.watched(replace(lists([name]), ids=(name,)) for name in ids)
+    seen, found = IdOrderCheck(), ProgressRecorder()
+    blocks = seen.watch(replace(lists([name]), ids=(name,)) for name in ids)
     assert [block.sentence_ids for block in blocks] == [(name,) for name in ids]
     seen.warn("lists", runtime=Runtime(progress=found))
-    assert len(found._said) == len(said)
-    assert all(text in told for text, (_, told) in zip(said, found._said, strict=True))
+    assert len(found.messages) == len(said)
+    assert all(text in told for text, (_, told) in zip(said, found.messages, strict=True))
 
 
 @pytest.mark.parametrize(
     "text", ["b\na\n\nc\n", '{"custom_id": "b", "body": {}}\n{"id": "a"}\n{"id": "x", "custom_id": "c"}\n']
 )
 def test_an_order_is_a_file_of_ids_or_the_requests_of_a_batch(written, lists, text):
-    wanted = Wanted("order", ids=read_ids(written(text, "order")))
-    found, said = lists(["c", "b"]), Remembered()
-    arranged = wanted.arranged(found, "lists", runtime=Runtime(progress=said))
+    wanted = RequestedOrder("order", ids=read_ids(written(text, "order")))
+    found, said = lists(["c", "b"]), ProgressRecorder()
+    arranged = wanted.arrange(found, "lists", runtime=Runtime(progress=said))
     assert arranged.ids == ("b", "a", "c")
     assert arranged.texts() == ["of b", "of c"]
     assert np.diff(arranged.sentences).tolist() == [1, 0, 1]
-    assert said._said == [
+    assert said.messages == [
         ("warn", "lists: 1 of 3 lines of order have no list, the first of them is line 2, 'a'; they are left empty")
     ]
     with pytest.raises(DataError, match="lists: 1 lists have an id that order has not, the first of them is 'd'"):
-        wanted.arranged(lists(["c", "d"]), "lists")
+        wanted.arrange(lists(["c", "d"]), "lists")
 
 
 @pytest.mark.parametrize(
@@ -151,10 +151,10 @@ def test_a_file_that_is_no_order_is_refused(written, text, said):
 
 def test_what_belongs_to_sentences_goes_with_them(lists, tmp_path):
     found = lists(["c", "b"], ["vier", " drei "])
-    arranged = Wanted("source", sources=["drei", "vier"]).arranged(found, "lists")
+    arranged = RequestedOrder("source", sources=["drei", "vier"]).arrange(found, "lists")
     assert (arranged.ids, arranged.sources, arranged.texts()) == (("b", "c"), (" drei ", "vier"), ["of b", "of c"])
-    wanted, quiet = Wanted("order", ids=["b", "x", "c"]), Runtime(progress=Remembered())
-    JsonlNBest().write(tmp_path / "out", wanted.arranged(found, "lists", runtime=quiet))
+    wanted, quiet = RequestedOrder("order", ids=["b", "x", "c"]), Runtime(progress=ProgressRecorder())
+    JsonlNBest().write(tmp_path / "out", wanted.arrange(found, "lists", runtime=quiet))
     rows = [json.loads(line) for line in (tmp_path / "out").read_text(encoding="utf-8").splitlines()]
     assert [(row["id"], row["src"], len(row["hyps"])) for row in rows] == [
         ("b", " drei ", 1),
@@ -180,13 +180,17 @@ def test_what_belongs_to_sentences_goes_with_them(lists, tmp_path):
 )
 def test_sources_that_do_not_decide_are_refused(lists, ids, sources, lines, said):
     with pytest.raises(DataError) as error:
-        Wanted("source", sources=lines).arranged(lists(ids, sources), "lists")
+        RequestedOrder("source", sources=lines).arrange(lists(ids, sources), "lists")
     assert said in str(error.value)
 
 
 def test_of_equal_sources_ids_decide(lists):
     found = lists(["s2", "s10", "s1"], ["x", "x", "y"])
-    assert Wanted("source", sources=["x", "y", "x"]).arranged(found, "lists").texts() == ["of s2", "of s1", "of s10"]
+    assert RequestedOrder("source", sources=["x", "y", "x"]).arrange(found, "lists").texts() == [
+        "of s2",
+        "of s1",
+        "of s10",
+    ]
 
 
 def test_texts_by_id(written):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError
-from dragoman.core.progress import Progress, Remembered
+from dragoman.core.progress import Progress, ProgressRecorder
 from dragoman.core.runtime import Runtime
 from dragoman.formats.nbest import chunks
 from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
@@ -61,7 +61,7 @@ WHOLE = ("csv.", "fairseq.", "flat.", "openai.", "huggingface.jsonl")
 @pytest.mark.parametrize("path", SAMPLES, ids=NAMES)
 def test_blocks_are_the_file_some_sentences_at_a_time(path, monkeypatch):
     monkeypatch.setattr(chunks, "BLOCK_BYTES", 1)
-    said, said_of_all = Remembered(), Remembered()
+    said, said_of_all = ProgressRecorder(), ProgressRecorder()
     nbest = of(path).read(path, runtime=Runtime(progress=said_of_all))
     blocks = [*of(path).read_blocks(path, runtime=Runtime(progress=said))]
     assert [name for block in blocks for name in block.sentence_ids] == [*nbest.sentence_ids]
@@ -69,7 +69,7 @@ def test_blocks_are_the_file_some_sentences_at_a_time(path, monkeypatch):
     assert [size for block in blocks for size in np.diff(block.sentences)] == np.diff(nbest.sentences).tolist()
     np.testing.assert_array_equal(np.concatenate([block.scores for block in blocks]), nbest.scores)
     assert [source for block in blocks for source in block.sources or ()] == [*(nbest.sources or ())]
-    assert said._said == said_of_all._said
+    assert said.messages == said_of_all.messages
     if path.name.startswith(WHOLE) or ".list." in path.name or path.suffix == ".json":
         assert len(blocks) == 1
     else:  # a first line that is a list may be the whole file, so that it waits for the second

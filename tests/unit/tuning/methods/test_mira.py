@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.progress import Progress, ShareDone
+from dragoman.core.progress import Progress, ProgressCallback
 from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods.mira import Mira
 from dragoman.tuning.problems.problem import Problem
@@ -59,7 +59,7 @@ def test_separable_problems_are_solved(scorer: CountedBleu) -> None:
 def test_stops_when_nothing_is_left_to_learn() -> None:
     class Watch(Progress):
         @contextlib.contextmanager
-        def stage(self, name: str) -> Iterator[ShareDone]:
+        def stage(self, name: str) -> Iterator[ProgressCallback]:
             yield shares.append
 
     shares: list[float] = []

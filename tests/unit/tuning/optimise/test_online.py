@@ -61,7 +61,7 @@ def test_threads_change_nothing_however_long_each_takes(share, threads):
     wanted.workers.run(queue)
     log = Log(4, share=share, delays=np.random.default_rng(threads).choice([0.0, 0.004], len(queue)))
     shares = []
-    log.workers.run(queue, runtime=Runtime(threads=threads), share_done=shares.append)
+    log.workers.run(queue, runtime=Runtime(threads=threads), progress_callback=shares.append)
     assert log.batches == wanted.batches
     assert log.at_once <= threads
     assert shares == sorted(shares)

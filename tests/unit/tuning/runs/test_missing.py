@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.progress import Remembered
+from dragoman.core.progress import ProgressRecorder
 from dragoman.core.runtime import Runtime
 from dragoman.formats.nbest.format import read_nbest
 from dragoman.tuning.runs.rerank import missing_from, with_features
@@ -40,13 +40,13 @@ def test_a_missing_number_is_refused_with_its_place(lists):
 
 
 def test_hypotheses_without_a_number_are_dropped(lists):
-    told = Remembered()
+    told = ProgressRecorder()
     found = with_features(
         lists, {"qe": np.array([0.5, 1.5, np.nan, np.nan])}, missing="drop", runtime=Runtime(progress=told)
     )
     assert columns(found) == {"qe": [0.5], "logprob": [-1.0]}
     assert (found.texts(), found.sentences.tolist()) == (["h-1.0"], [0, 1, 1])
-    assert [text for _, text in told._said] == [
+    assert [text for _, text in told.messages] == [
         "2 of 4 hypotheses have no 'qe', the first of them is hypothesis 1 of sentence 2; they are left out",
         "1 of 4 hypotheses have no 'logprob', the first of them is hypothesis 2 of sentence 1; they are left out",
         "1 of 2 sentences have no hypotheses any more",
@@ -54,7 +54,7 @@ def test_hypotheses_without_a_number_are_dropped(lists):
 
 
 def test_a_number_that_is_filled_in_is_marked(lists):
-    found = with_features(lists, {}, missing=-20.0, runtime=Runtime(progress=Remembered()))
+    found = with_features(lists, {}, missing=-20.0, runtime=Runtime(progress=ProgressRecorder()))
     assert columns(found) == {"logprob": [-1, -20, -2, -3], "logprob.missing": [0, 1, 0, 0]}
 
 
@@ -73,7 +73,7 @@ def test_an_empty_cell_is_missing_and_a_name_that_is_not_there_is_zero(read):
         DataError, match="1 of 2 hypotheses have no 'comet', the first of them is hypothesis 2 of sentence 1"
     ):
         with_features(table, {})
-    found = with_features(table, {}, missing=0.25, runtime=Runtime(progress=Remembered()))
+    found = with_features(table, {}, missing=0.25, runtime=Runtime(progress=ProgressRecorder()))
     assert columns(found) == {"comet": [0.5, 0.25], "comet.missing": [0, 1], "qe": [0, 1]}
     sparse = read('{"hyps": [{"text": "a", "features": {"comet": 0.5}}, {"text": "b", "features": {}}]}\n', "jsonl")
     assert columns(with_features(sparse, {})) == {"comet": [0.5, 0.0]}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import UsageError
 from dragoman.core.options import Options, option
-from dragoman.core.progress import ShareDone
+from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Scorer
 from dragoman.search.limits import SpaceLimits
@@ -111,7 +111,7 @@ class RankRequest:
     seed: int
     first_batch: int
     trace: bool = False
-    share: ShareDone | None = None
+    progress_callback: ProgressCallback | None = None
     runtime: Runtime = Runtime()
 
 
@@ -214,8 +214,8 @@ class ShardedChains(RankChains):
         )
         for some in asked.runtime.map_parts(self, parts):
             found.append(some)
-            if asked.share is not None:
-                asked.share(min(1.0, several * len(found) / len(plan)))
+            if asked.progress_callback is not None:
+                asked.progress_callback(min(1.0, several * len(found) / len(plan)))
         columns = {name: np.concatenate([getattr(some, name) for some in found]) for name in _COLUMNS[:-1]}
         return RankResult(**columns, traces=[trace for some in found for trace in some.traces])
 

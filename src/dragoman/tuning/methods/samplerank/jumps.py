@@ -57,8 +57,8 @@ class Jumps:
                 walk.through(
                     self._sentences(batch), np.random.default_rng([asked.seed, asked.first_batch + place, number])
                 )
-            if asked.share is not None:
-                asked.share((number + 1) / len(plan))
+            if asked.progress_callback is not None:
+                asked.progress_callback((number + 1) / len(plan))
         return RankResult(
             weights=np.array([walk.weights for walk in walks]),
             totals=np.array([walk.steps * walk.weights - walk.drift for walk in walks]),

@@ -159,8 +159,10 @@ class SampleRank(JumpSteps, Learner):
             weights[:, space.learnt] = now.weights
             waves, done = [batches[now.wave : stop] for batches in plan], []
             for steps in [one for one in (local, jump) if one is not None]:
-                with runtime.stage(f"epoch {now.epoch + 1}") as share_done:
-                    asked = RankRequest(seed, now.epoch << 32 | now.wave, share=share_done, runtime=runtime)
+                with runtime.stage(f"epoch {now.epoch + 1}") as progress_callback:
+                    asked = RankRequest(
+                        seed, now.epoch << 32 | now.wave, progress_callback=progress_callback, runtime=runtime
+                    )
                     done.append(steps.run(waves, weights, asked))
                 weights = done[-1].weights
             found = merge_results(done)

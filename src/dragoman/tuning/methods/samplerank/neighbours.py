@@ -136,10 +136,10 @@ class PoolSteps:
             return
         training_set, lists = self._training_set, list[NBest]()
         work = DecodeLists(self._steps.pool, lists_of_strings(training_set.model))
-        with runtime.stage(f"epoch {epoch + 1}: decoding") as share_done:
+        with runtime.stage(f"epoch {epoch + 1}: decoding") as progress_callback:
             for part in spread.map(work, spread.shards(training_set.lines)):
                 lists.append(part)
-                share_done(sum(map(len, lists)) / len(training_set))
+                progress_callback(sum(map(len, lists)) / len(training_set))
         self.pools = self.pools.with_lists(NBest.concatenate(lists), training_set.scorer, runtime=runtime)
 
     def _grow_from_forests(self, spread: ShardedTranslator, epoch: int, runtime: Runtime) -> None:
@@ -149,11 +149,11 @@ class PoolSteps:
             [],
             0,
         )
-        with runtime.stage(f"epoch {epoch + 1}: decoding") as share_done:
+        with runtime.stage(f"epoch {epoch + 1}: decoding") as progress_callback:
             for part in work.search_all(spread):
                 parts.append(part)
                 done += len(part.sizes)
-                share_done(done / len(training_set))
+                progress_callback(done / len(training_set))
         home = np.repeat(np.arange(len(training_set)), np.concatenate([part.sizes for part in parts]))
         features = FeatureRows.concatenate([part.features for part in parts]).used()
         self.pools = self.pools.with_rows(home, features, np.concatenate([part.statistics for part in parts]))

@@ -158,7 +158,7 @@ class PhraseRankChains(RankChains):
                 weights=weights,
                 settings=self._settings(asked.trace),
                 threads=asked.runtime.threads,
-                progress=asked.share,
+                progress=asked.progress_callback,
             )
         except kernels.FunctionError as error:
             if self._functions is None:

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from dragoman.core import checksums as verified
+from dragoman.core import checksums
 from dragoman.core.checksums import fingerprint, is_verified, remember_verified
 
 
@@ -50,7 +50,7 @@ def test_a_file_that_may_yet_change_has_no_fingerprint(file, seconds):
 
 
 def test_only_the_last_are_kept(file, monkeypatch):
-    monkeypatch.setattr(verified, "_KEPT", 2)
+    monkeypatch.setattr(checksums, "_MAX_MARKS", 2)
     for mark in "abca":
         remember_verified(mark)
     assert [is_verified(mark) for mark in "abc"] == [True, False, True]
