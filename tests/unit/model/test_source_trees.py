@@ -15,7 +15,7 @@ def test_trees_are_opened_where_a_feature_looks_at_them(tmp_path):
     file = tmp_path / "trees"
     file.write_text("(NP (NN f0))\n", encoding="utf-8")
     for given in (file, str(file), ["(NP (NN f0))"]):
-        assert model.open_trees(given).attached("f0").tree.labels == ("NP",)
+        assert model.open_trees(given).attach("f0").tree.labels == ("NP",)
     with pytest.raises(
         UsageError, match=r"the feature syntax, which looks at trees .*: give them with `held_out_trees=`"
     ):

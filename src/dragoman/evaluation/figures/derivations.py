@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dragoman.evaluation.figures.svg import empty_figure
+from dragoman.evaluation.figures.svg import empty_figure, require_matplotlib
 from dragoman.search.translation import COLOURS, Phrase, Side, Subtree, Translation
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def draw_alignment(source: Sequence[str], target: Sequence[str], links: Sequence[tuple[int, int]]) -> Figure:
     """Draw a word alignment as filled cells of a grid."""
-    # Imported when needed: matplotlib takes most of a second to import.
+    require_matplotlib()
     from matplotlib.patches import Rectangle
 
     cell = 0.28
@@ -200,6 +200,7 @@ _GAP = 0.18
 
 def draw_derivation(source: Sequence[str], target: Sequence[str], phrases: Sequence[Phrase]) -> Figure:
     """Draw phrases as boxes, the source above and the target below, with a line from each to its translation."""
+    require_matplotlib()
     from matplotlib.patches import FancyBboxPatch
 
     above = _boxes([" ".join(source[p.source[0] : p.source[1]]) for p in sorted(phrases, key=lambda p: p.source)])

@@ -290,15 +290,15 @@ class LineAscent:
                 if not stop.is_set():
                     for i, place in zip(climbing, self._move(lines, [at[i] for i in climbing], group), strict=True):
                         at[i] = place
-            climbing = [i for i in climbing if at[i] is not before[i]]
-            if not climbing:
-                break
+            moved = [i for i in climbing if at[i] is not before[i]]
             # The metric at the rounded weights is what counts.
-            really = self._places(lines, [at[i].weights for i in climbing], [at[i].objective for i in climbing])
-            for i, place in zip(climbing, really, strict=True):
+            really = self._places(lines, [at[i].weights for i in moved], [at[i].objective for i in moved])
+            for i, place in zip(moved, really, strict=True):
                 gains = self.smoothing != "none" or place.objective > before[i].objective
                 at[i] = place if gains else before[i]
-            climbing = [i for i in climbing if at[i] is not before[i]]
+            climbing = [i for i in moved if at[i] is not before[i]]
+            if not climbing:
+                break
         return at
 
     def _directions(self, rng: np.random.Generator, size: int) -> Vector:
@@ -307,7 +307,7 @@ class LineAscent:
 
     def _places(self, lines: Lines, weights: Sequence[Vector], smoothed: Sequence[float]) -> list[Place]:
         points, objectives = [lines.at(one) for one in weights], smoothed
-        if self.smoothing == "none":
+        if points and self.smoothing == "none":
             objectives = [float(score[0]) for score in _objectives(lines.problem, [point.sums for point in points])]
         return [Place(*place) for place in zip(weights, points, objectives, strict=True)]
 

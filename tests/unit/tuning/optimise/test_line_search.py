@@ -1,9 +1,11 @@
+from threading import Event
+
 import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.tuning.optimise.line_search import line_search, line_searches, prepare
+from dragoman.tuning.optimise.line_search import LineAscent, Place, line_search, line_searches, prepare
 from dragoman.tuning.problems.problem import Problem
 from oracles.tuning_mert import ToyBleu, crossings, random_problem
 
@@ -113,3 +115,20 @@ def test_weights_too_large_for_numbers_are_refused():
     problem = random_problem(np.random.default_rng(0), 2, 3)
     with pytest.raises(DataError, match="too large"), np.errstate(over="ignore"):
         line_search(problem, np.full(3, 1e308) * 10, np.ones(3))
+
+
+class Overrated(LineAscent):
+    """Finds a move in every round that turns out not to gain."""
+
+    def _move(self, lines, at, directions):
+        return [place._replace(weights=place.weights + 1, objective=place.objective + 1) for place in at]
+
+    def _places(self, lines, weights, smoothed):
+        return [Place(one, None, 7.0) for one in weights]
+
+
+def test_climbs_end_where_they_were_if_no_move_really_gains():
+    settings = {"random_directions": 1, "best_of_round": False, "smoothing": "none", "window": 1, "min_gain": 0.0}
+    ascent, rngs = Overrated(**settings, max_rounds=3), [np.random.default_rng(i) for i in range(2)]
+    ends = ascent.climb(None, np.array([[1.0, 2.0], [3.0, 4.0]]), rngs, Event())
+    assert [place.weights.tolist() for place in ends] == [[1.0, 2.0], [3.0, 4.0]]
