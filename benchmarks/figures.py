@@ -10,6 +10,7 @@ where they show them:
     <!-- table: training/sizes -->          a whole table, up to the mark of its end
     <!-- /table -->
     <!-- figure: training/wall -->2.13 s<!-- /figure -->
+    <!-- cell: training/sizes 1 3 -->2.13<!-- /cell -->     row 1, column 3 of a table
     <!-- overview -->                       the table of all topics, in RESULTS.md
     <!-- /overview -->
 
@@ -35,6 +36,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 
 _TABLE = re.compile(r"(<!-- table: ([\w/.-]+) -->\n)(.*?)(<!-- /table -->)", re.S)
 _FIGURE = re.compile(r"(<!-- figure: ([\w/.-]+) -->)(.*?)(<!-- /figure -->)")
+_CELL = re.compile(r"(<!-- cell: ([\w/.-]+) (\d+) (\d+) -->)(.*?)(<!-- /cell -->)")
 _OVERVIEW = re.compile(r"(<!-- overview -->\n)(.*?)(<!-- /overview -->)", re.S)
 
 
@@ -55,6 +57,7 @@ def fill(text: str, topics: dict[str, dict[str, Any]]) -> str:
     """Return a document with the figures of `topics` at their marks."""
     text = _TABLE.sub(lambda found: found[1] + format_table(_find(topics, "table", found[2])) + found[4], text)
     text = _FIGURE.sub(lambda found: found[1] + format_figure(_find(topics, "figure", found[2])) + found[4], text)
+    text = _CELL.sub(lambda found: found[1] + format_cell(topics, *found.groups()[1:4]) + found[6], text)
     return _OVERVIEW.sub(lambda found: found[1] + format_overview(topics) + found[3], text)
 
 
@@ -73,6 +76,14 @@ def format_figure(figure: dict[str, Any]) -> str:
     deviation = f" ± {figure['deviation']}" if "deviation" in figure else ""
     unit = f" {figure['unit']}" if "unit" in figure else ""
     return f"{figure['value']}{deviation}{unit}"
+
+
+def format_cell(topics: dict[str, dict[str, Any]], name: str, row: str, column: str) -> str:
+    """Return a cell of a table; rows and columns are counted from 1."""
+    rows = _find(topics, "table", name)["rows"]
+    if not (0 < int(row) <= len(rows) and 0 < int(column) <= len(rows[0])):
+        raise SystemExit(f"the table {name} has no row {row} or no column {column}")
+    return str(rows[int(row) - 1][int(column) - 1])
 
 
 def format_overview(topics: dict[str, dict[str, Any]]) -> str:

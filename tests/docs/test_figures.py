@@ -78,6 +78,14 @@ def test_marks_are_filled(figures: ModuleType) -> None:
     )
 
 
+def test_a_cell_of_a_table_is_shown(figures: ModuleType) -> None:
+    text = "<!-- cell: training/sizes 1 1 -->7<!-- /cell --> pairs"
+    expected = "<!-- cell: training/sizes 1 1 -->29,000<!-- /cell --> pairs"
+    assert figures.fill(text, {"training": tomllib.loads(TOPIC)}) == expected
+    with pytest.raises(SystemExit, match="the table training/sizes has no row 2 or no column 1"):
+        figures.fill(text.replace("1 1", "2 1"), {"training": tomllib.loads(TOPIC)})
+
+
 def test_an_unknown_figure_is_refused(figures: ModuleType) -> None:
     with pytest.raises(SystemExit, match="no figure is called training/walls"):
         figures.fill("<!-- figure: training/walls -->1<!-- /figure -->", {"training": tomllib.loads(TOPIC)})
