@@ -189,8 +189,7 @@ class PlannedDecision:
     def at(self, scale: float) -> PlannedDecision:
         """Return the same decision at a scale; for samples, that is the inverse of their temperature."""
         if self.by_samples:
-            sampling = replace(self.sampling, temperature=self.sampling.temperature / scale)
-            return replace(self, sampling=sampling, scales=(), scale_lines=None)
+            return replace(self, sampling=self.sampling.at_scale(scale), scales=(), scale_lines=None)
         rule = self.decision.rule
         scaled = type(rule).from_dict({**rule.to_dict(), "scale": scale})
         return replace(self, decision=replace(self.decision, rule=scaled), scales=(), scale_lines=None)
