@@ -263,7 +263,7 @@ def _check(planned: PlannedDecision, row: Mapping[str, Any]) -> None:
         raise UsageError(f'nbest_size goes with evidence = "nbest", not "{evidence}"')
     if "scale_lines" in row and not planned.scales:
         raise UsageError("scale_lines goes with scales")
-    if planned.scales and scale is None:
+    if planned.scales and scale is None and evidence != "samples":
         raise UsageError(f"scales were given, but {rule.name} has no scale")
     if planned.scales and "scale" in _table(row, "options"):
         raise UsageError("a scale was given, and scales to choose from; expected one of them")
