@@ -115,3 +115,36 @@ def test_grids_that_make_no_sense(dragoman, model, text, tmp_path):
         assert result.code == 2
         assert message in result.error
     assert not (tmp_path / "out").exists()
+
+
+def test_a_grid_of_scales_draws_samples_at_each(dragoman, model, text, tmp_path):
+    arguments = ["--model", model, "--source", text / "s", "--reference", text / "t", "--decision", "mbr"]
+    arguments += ["--evidence", "samples", "--sampling-option", "samples=20", "--sampling-option", "temperature=2"]
+    out = tmp_path / "decision.toml"
+    grid = ["--grid", "metric=bleu,chrf", "--grid", "scale=0.1,40"]
+    result = dragoman("tune-decision", *arguments, *grid, "--out", out)
+    assert result.code == 0, result.err
+    rows = [line.split() for line in result.out.splitlines()[2:-1]]
+    assert [row[:2] for row in rows] == [["bleu", "0.1"], ["bleu", "40"], ["chrf", "0.1"], ["chrf", "40"]]
+    scores = {(row[0], row[1]): row[2] for row in rows}
+    assert float(scores["bleu", "40"]) > float(scores["bleu", "0.1"])
+    kept = read_toml(out)
+    assert (kept["options"]["scale"], kept["sampling"]["temperature"]) == (1.0, 0.05)
+    assert "start_temperature" not in kept["sampling"]
+    # Each score is that of samples drawn at the temperature that the scale stands for.
+    for scale, temperature in (("0.1", "20"), ("40", "0.05")):
+        options = ["--sampling-option", "samples=20", "--sampling-option", f"temperature={temperature}"]
+        flags = ["--decision", "mbr", "--evidence", "samples", *options]
+        translated = dragoman("translate", "--model", model, *flags, "--decision-option", "metric=bleu", text / "s")
+        (tmp_path / "out").write_text(translated.out, encoding="utf-8")
+        assert scores["bleu", scale][:4] in dragoman("score", "--reference", text / "t", tmp_path / "out").out
+
+
+@pytest.mark.parametrize("scale", ["0", "nan", "inf", "tea"])
+def test_scales_of_samples_that_make_no_sense(dragoman, model, text, tmp_path, scale):
+    arguments = ["--model", model, "--source", text / "s", "--reference", text / "t", "--out", tmp_path / "out"]
+    rule = ["--decision", "mbr", "--evidence", "samples"]
+    result = dragoman("tune-decision", *arguments, *rule, "--grid", f"scale=1,{scale}")
+    assert result.code == 2
+    assert result.error.startswith("scale is ")
+    assert not (tmp_path / "out").exists()

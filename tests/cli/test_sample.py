@@ -86,3 +86,19 @@ def test_bad_flags(dragoman, model, source, tmp_path, unchanged, flags, code, se
     result = dragoman("sample", "--model", model, "--source", source, "--out", tmp_path / "out", *flags)
     assert result.code == code
     assert result.error.startswith(sentence)
+
+
+def test_chains_that_disagree_are_counted(dragoman, model, source, tmp_path):
+    arguments = ["sample", "--model", model, "--source", source, "--out", tmp_path / "out", "--no-features"]
+    # Chains that cannot leave their segmentations.
+    stuck = dragoman(*arguments, "--initial", "random", "--merge-split", "0", "--jump-every", "0", "--samples", "50")
+    assert stuck.code == 0
+    (warning,) = [line for line in stuck.warnings if "disagree" in line]
+    largest = warning.partition("(largest: ")[2].partition(")")[0]
+    assert float(largest) > 1.1
+    assert f"largest R-hat of scores over chains {largest}" in " ".join(stuck.err.split())
+    long = dragoman(*arguments, "--samples", "2000")
+    assert not [line for line in long.warnings if "disagree" in line]
+    assert "largest R-hat of scores over chains 1.0" in " ".join(long.err.split())
+    alone = dragoman(*arguments, "--chains", "1")
+    assert "R-hat" not in alone.err

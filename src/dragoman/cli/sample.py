@@ -28,11 +28,15 @@ from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
 from dragoman.core.runtime import Runtime
 from dragoman.formats.samples_jsonl import format_samples
+from dragoman.sampling.diagnostics.convergence import r_hat_of_counts
 from dragoman.sampling.draw import Draw
 from dragoman.sampling.sampler import SampleBatch
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.translation.stream import Outputs, Stream
+
+#: Chains with an R-hat above this call for more samples.
+_CUSTOMARY_R_HAT = 1.1
 
 
 def register(app: typer.Typer) -> None:
@@ -73,8 +77,9 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Sample derivations of sentences from the model's distribution by Markov chain Monte Carlo.
 
-        Each output line has the distinct derivations of a sentence, with their counts in each chain. Acceptance rates
-        and the time are printed to standard error. The model's global features are used; --global-feature adds others.
+        Each output line has the distinct derivations of a sentence, with their counts in each chain. Acceptance rates,
+        the largest R-hat of scores over chains and the time are printed to standard error. The model's global features
+        are used; --global-feature adds others.
         """
         runtime = machine.runtime()
         named = dict(_named_weight(text) for text in global_feature or [])
@@ -127,6 +132,7 @@ class _Report:
     derivations: int = 0
     translations: int = 0
     disconnected: int = 0
+    r_hats: list[float] = field(default_factory=list)
     tried: Counter[str] = field(default_factory=Counter)
     accepted: Counter[str] = field(default_factory=Counter)
 
@@ -140,6 +146,9 @@ class _Report:
             for first, last in zip(samples.sentences[:-1].tolist(), samples.sentences[1:].tolist(), strict=True)
         )
         self.disconnected += int((part.components > 1).sum())
+        if samples.chains > 1:
+            parts = map(samples.sentence, range(len(samples)))
+            self.r_hats += [r_hat_of_counts(sentence.scores, sentence.counts) for sentence in parts]
         for move in part.moves:
             tried, accepted = part.counts(move)
             self.tried[move] += tried
@@ -160,9 +169,16 @@ class _Report:
                 for move, tried in self.tried.items()
                 if tried
             ),
+            *([("largest R-hat of scores over chains", f"{max(self.r_hats):.2f}")] if self.r_hats else []),
             ("seconds", f"{time.monotonic() - self.start:.1f}"),
         ]
         terminal.diagnostics().print(terminal.table("Samples", ["", ""], rows))
+        apart = sum(value > _CUSTOMARY_R_HAT for value in self.r_hats)
+        if apart:
+            runtime.warn(
+                f"the chains of {apart:,} of {self.sentences:,} sentences disagree: the R-hat of their scores is above "
+                f"{_CUSTOMARY_R_HAT} (largest: {max(self.r_hats):.2f}); use more samples, or a longer --burn-in"
+            )
         if self.disconnected and not jumps:
             runtime.warn(
                 f"{self.disconnected} sentences have segmentations that the operators cannot reach from others; "

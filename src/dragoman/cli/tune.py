@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -42,12 +43,13 @@ from dragoman.decision.settings import (
     GridPoint,
     SampleSource,
     best_point,
+    grid_decisions,
     grid_density,
-    grid_rules,
     search_grid,
 )
 from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.metric import Scorer
 from dragoman.metrics.references import ReferencedText, reference_files
 from dragoman.model.bundle import Model
 from dragoman.sampling.schedule import Sampling
@@ -178,6 +180,8 @@ def register(app: typer.Typer) -> None:
         examples=[
             "dragoman tune-decision --model model --weights run --source dev.fr --reference dev.en "
             "--decision lattice-mbr --grid scale=1,2,5,10 --grid p=0.6,0.8 --out decision.toml --plot grid.svg",
+            "dragoman tune-decision --model model --weights run --source dev.fr --reference dev.en "
+            "--decision mbr --evidence samples --grid scale=1,5,20,50 --out decision.toml",
             "dragoman translate --model model --weights run --decision decision.toml < test.fr",
         ],
     )
@@ -206,27 +210,26 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Try a decision rule with all combinations of a grid of options on held-out text, and save the best.
 
-        The text is decoded once, and all points of the grid use the same evidence. Prints the score of each point.
+        The text is decoded once, and all points of the grid use the same evidence. Samples have the scale at which they
+        are drawn: with --evidence samples, --grid scale=1,10,50 draws them anew for each scale, at the temperature of
+        --sampling-option (1) divided by the scale. Prints the score of each point.
         """
         if plot is not None:
             require_matplotlib()
         runtime = machine.runtime()
-        rules = grid_rules(RULES.get(decision), decision_option or [], grid)
-        chosen = Decision.of(decision, decision_option or [], evidence, nbest_size)
+        chosen = Decision.of(RULES.get(decision).name, decision_option or [], evidence, nbest_size)
+        if chosen.evidence == "samples":
+            chosen = replace(chosen, sampling=parse_options(Sampling, sampling_option or []))
+        candidates = grid_decisions(chosen, decision_option or [], grid)
         measure = parse_metric(metric)
         translator = load_translator(model, weights, limits, space, runtime=runtime)
         parses = translator.model.open_trees(trees, runtime=runtime)
         text = ReferencedText.read(source, reference, translator.model.preparation(prepared=prepared), trees=parses)
         if not text.lines:
             raise DataError("has no sentences", path=source, expected="at least one sentence")
-        by_samples = chosen.evidence == "samples"
-        draw = sample_drawer(translator, sampling_option, seed, runtime=runtime) if by_samples else None
-        parts = _gather_evidence(chosen, translator, text.lines, grid_density(rules), draw, runtime)
-        scorer = measure.scorer(text.references)
-        points = search_grid(rules, parts, scorer, runtime=runtime)
+        points = _grid_points(candidates, translator, text.lines, measure.scorer(text.references), seed, runtime)
         best = best_point(points, measure)
-        sampling = parse_options(Sampling, sampling_option or []) if by_samples else None
-        found = Decision(best.rule, chosen.evidence, chosen.nbest_size, sampling)
+        found, _ = candidates[points.index(best)]
         tuning = {"metric": metric, "score": round(best.score, 4), "source": str(source), "grid": grid}
         with open_output(out) as stream:
             stream.write(found.format(tuning).encode())
@@ -277,6 +280,25 @@ def _range(text: str) -> tuple[str, tuple[float, float]]:
     return name, (low, high)
 
 
+def _grid_points(
+    candidates: Sequence[tuple[Decision, tuple[tuple[str, str], ...]]],
+    translator: Translator,
+    lines: Sequence[str],
+    scorer: Scorer,
+    seed: int,
+    runtime: Runtime,
+) -> list[GridPoint]:
+    """Score all points of the grid, in order; those with the same samples, lists or hypergraphs share them."""
+    found = dict[int, GridPoint]()
+    for sampling in dict.fromkeys(decision.sampling for decision, _ in candidates):
+        group = [i for i, (decision, _) in enumerate(candidates) if decision.sampling == sampling]
+        rules = [(candidates[i][0].rule, candidates[i][1]) for i in group]
+        draw = None if sampling is None else sample_drawer(translator, sampling, seed, runtime=runtime)
+        parts = _gather_evidence(candidates[group[0]][0], translator, lines, grid_density(rules), draw, runtime)
+        found.update(zip(group, search_grid(rules, parts, scorer, runtime=runtime), strict=True))
+    return [found[i] for i in range(len(candidates))]
+
+
 def _gather_evidence(
     decision: Decision,
     translator: Translator,
@@ -285,7 +307,7 @@ def _gather_evidence(
     draw: SampleSource | None,
     runtime: Runtime,
 ) -> list[Evidence]:
-    """Gather the evidence that all points of the grid use."""
+    """Gather the evidence that some points of the grid share."""
     parts: list[Evidence] = []
     done = 0
     with runtime.stage("gathering evidence") as share:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -165,6 +166,43 @@ def grid_rules(
     >>> [rule.scale for rule, _ in grid_rules(Mbr, ["metric=chrf"], ["scale=0.5,1"])]
     [0.5, 1.0]
     """
+    return [(_grid_rule(rule, fixed, point), point) for point in _grid_points(grid)]
+
+
+def grid_decisions(
+    decision: Decision, fixed: Sequence[str], grid: Sequence[str]
+) -> list[tuple[Decision, tuple[tuple[str, str], ...]]]:
+    """Return the decision with all rules of a grid; for the arguments see `grid_rules`.
+
+    Samples have the scale at which they are drawn. If the decision has options of `sampling`, the axis `scale` of the
+    grid changes their temperature, also for rules without such an option; the rule itself is left as it is.
+
+    >>> mbr = Decision(RULES.get("mbr")(), "samples", sampling=Sampling())
+    >>> [found.sampling.temperature for found, _ in grid_decisions(mbr, [], ["scale=5,20"])]
+    [0.2, 0.05]
+    """
+    kind, sampling = type(decision.rule), decision.sampling
+    if sampling is None:
+        return [(replace(decision, rule=rule), point) for rule, point in grid_rules(kind, fixed, grid)]
+    found = []
+    for point in _grid_points(grid):
+        rule = _grid_rule(kind, fixed, [(name, value) for name, value in point if name != "scale"])
+        drawn = sampling.at_scale(_sample_scale(dict(point).get("scale", "1")))
+        found.append((replace(decision, rule=rule, sampling=drawn), point))
+    return found
+
+
+def _sample_scale(text: str) -> float:
+    try:
+        scale = float(text)
+    except ValueError:
+        raise UsageError(f"scale is '{text}'; expected a number") from None
+    if not (scale > 0 and math.isfinite(scale)):
+        raise UsageError(f"scale is {scale:g}; expected a finite number above 0")
+    return scale
+
+
+def _grid_points(grid: Sequence[str]) -> list[tuple[tuple[str, str], ...]]:
     axes: dict[str, list[str]] = {}
     for text in grid:
         name, equals, values = text.partition("=")
@@ -172,8 +210,11 @@ def grid_rules(
         axes[name] = [value.strip() for value in values.split(",") if value.strip()]
         if not equals or not axes[name]:
             raise UsageError(f"the grid has '{text}'; expected NAME=VALUE,VALUE,…")
-    points = [tuple(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
-    return [(parse_options(rule, [*fixed, *(f"{name}={value}" for name, value in point)]), point) for point in points]
+    return [tuple(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+def _grid_rule(rule: type[Rule], fixed: Sequence[str], point: Sequence[tuple[str, str]]) -> Rule:
+    return parse_options(rule, [*fixed, *(f"{name}={value}" for name, value in point)])
 
 
 def grid_density(rules: Sequence[tuple[Rule, tuple[tuple[str, str], ...]]]) -> float:

@@ -13,7 +13,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.sampling.global_features import GlobalFunctions
-from dragoman.sampling.schedule import Annealing, Sampling, Schedule, checked_seed, cooling
+from dragoman.sampling.schedule import Annealing, Sampling, Schedule, checked_seed
 from dragoman.sampling.space import AnySpace
 
 
@@ -44,7 +44,7 @@ class ChainSettings:
             schedule=options,
             seed=seed,
             samples=options.samples,
-            burn_in=cooling(options.start_temperature, options.temperature, options.burn_in),
+            burn_in=options.burn_in_temperatures,
             chains=options.chains,
             temperature=options.temperature,
             thin=options.thin,

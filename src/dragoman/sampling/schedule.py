@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Literal
+from dataclasses import dataclass, fields, replace
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,8 +59,10 @@ class Sampling(Schedule):
     samples: int = option(1000, "samples per chain", minimum=1)
     chains: int = option(2, "independent chains per sentence", minimum=1)
     burn_in: int = option(100, "scans before the first sample", minimum=0)
-    start_temperature: float = option(
-        3.0, "temperature of the first scan; it falls to the final temperature during burn-in", minimum=1e-6
+    start_temperature: float | None = option(
+        None,
+        "temperature of the first scan; it falls to `temperature` during burn-in; default: three times `temperature`",
+        minimum=1e-6,
     )
     temperature: float = option(1.0, "scores of derivations are divided by this", minimum=1e-6)
     thin: int = option(1, "keep every n-th sample", minimum=1)
@@ -70,6 +72,20 @@ class Sampling(Schedule):
     initial: Literal["gloss", "random", "beam"] = option(
         "beam", "start from the best monotone gloss, a random derivation, or the decoder's best"
     )
+
+    @property
+    def burn_in_temperatures(self) -> NDArray[np.float64]:
+        """The temperature of each scan of the burn-in.
+
+        By default it falls from 3 to 1 in units of the final temperature: the thesis (5.5) heats scores that are
+        already scaled.
+        """
+        start = 3.0 * self.temperature if self.start_temperature is None else self.start_temperature
+        return cooling(start, self.temperature, self.burn_in)
+
+    def at_scale(self, scale: float) -> Self:
+        """Return the same chains at a scale of the scores: the inverse of a temperature, beside the one given."""
+        return replace(self, temperature=self.temperature / scale)
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,23 @@ def test_max_derivation_takes_the_first_best_hypothesis():
             assert (tuple(found.translations[s].tolist()), found.values[s]) == (words, score)
 
 
+def test_max_derivation_of_samples_goes_by_score_or_by_frequency():
+    a, b, c, d = (3,), (4,), (5,), (6,)
+    # Derivations of one string are not added up: c is the most frequent string of the first sentence.
+    lists = [[(c, -4.0), (a, -1.0), (b, -2.0), (c, -3.0)], [(d, -5.0), (a, -1.5), (b, -1.5)]]
+    samples = oracle.samples_of(lists, np.array([[2, 1], [0, 1], [2, 2], [1, 1], [3, 0], [1, 1], [0, 3]]))
+
+    def chosen(rule):
+        found = rule.decide(samples)
+        return [tuple(row.tolist()) for row in found.translations], found.values.tolist()
+
+    assert chosen(MaxDerivation()) == chosen(MaxDerivation(samples_by="score")) == ([a, a], [-1.0, -1.5])
+    assert chosen(MaxDerivation(samples_by="frequency")) == ([b, d], [0.4, 0.375])
+    assert chosen(MaxTranslation())[0] == [c, d]
+    with pytest.raises(UsageError, match="samples_by is 'count'"):
+        MaxDerivation(samples_by="count")
+
+
 @pytest.mark.parametrize("metric", ["bleu", "bleu:order=2", "chrf", "chrf:word_order=2", "ter", "meteor", "bleu-ter"])
 def test_mbr_maximises_the_expected_gain_of_the_metric(metric):
     gain = oracle.metric_gain(parse_metric(metric), oracle.VOCAB)

@@ -87,10 +87,10 @@ def try_count_lines(path: Path) -> int | None:
 
 
 def sample_drawer(
-    translator: Translator, options: Sequence[str] | None, seed: int, *, runtime: Runtime = Runtime()
+    translator: Translator, options: Sampling, seed: int, *, runtime: Runtime = Runtime()
 ) -> SampleSource:
     """Return a function that draws samples as evidence for a decision rule."""
-    chains = Sampler.of(translator, parse_options(Sampling, options or []))
+    chains = Sampler.of(translator, options)
     return partial(chains.sample, seed=seed, features=False, runtime=runtime)
 
 

@@ -189,8 +189,7 @@ class PlannedDecision:
     def at(self, scale: float) -> PlannedDecision:
         """Return the same decision at a scale; for samples, that is the inverse of their temperature."""
         if self.by_samples:
-            sampling = replace(self.sampling, temperature=self.sampling.temperature / scale)
-            return replace(self, sampling=sampling, scales=(), scale_lines=None)
+            return replace(self, sampling=self.sampling.at_scale(scale), scales=(), scale_lines=None)
         rule = self.decision.rule
         scaled = type(rule).from_dict({**rule.to_dict(), "scale": scale})
         return replace(self, decision=replace(self.decision, rule=scaled), scales=(), scale_lines=None)
@@ -264,7 +263,7 @@ def _check(planned: PlannedDecision, row: Mapping[str, Any]) -> None:
         raise UsageError(f'nbest_size goes with evidence = "nbest", not "{evidence}"')
     if "scale_lines" in row and not planned.scales:
         raise UsageError("scale_lines goes with scales")
-    if planned.scales and scale is None:
+    if planned.scales and scale is None and evidence != "samples":
         raise UsageError(f"scales were given, but {rule.name} has no scale")
     if planned.scales and "scale" in _table(row, "options"):
         raise UsageError("a scale was given, and scales to choose from; expected one of them")

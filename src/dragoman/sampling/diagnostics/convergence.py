@@ -75,6 +75,30 @@ def split_r_hat(values: Values) -> float:
     return np.inf if total > 0 else 1.0
 
 
+def r_hat_of_counts(values: NDArray[np.float64], counts: NDArray[np.integer]) -> float:
+    """Return Gelman and Rubin's R-hat of whole chains, where the order of samples is not known.
+
+    Chain `c` had the value `values[i]` in `counts[i, c]` samples. Without the order chains cannot be cut in half, so
+    that this detects chains that disagree, not those that drift together. 1 with fewer than two chains of at least two
+    samples.
+
+    >>> r_hat_of_counts(np.array([1.0, 2.0]), np.array([[4, 0], [0, 4]]))
+    inf
+    """
+    sizes = counts.sum(axis=0)
+    counts, sizes = counts[:, sizes > 1], sizes[sizes > 1]
+    visited = values[counts.sum(axis=1) > 0]
+    # Rounding errors must not look like variance.
+    smallest = 1e-12 * float(np.abs(visited).max(initial=0.0))
+    if len(sizes) < 2 or float(np.ptp(visited)) <= smallest:
+        return 1.0
+    means = values @ counts / sizes
+    squares = ((values[:, None] - means) ** 2 * counts).sum(axis=0)
+    within, between = float((squares / (sizes - 1)).mean()), float(means.var(ddof=1))
+    total = within * (1 - 1 / float(sizes.mean())) + between
+    return float(np.sqrt(total / within)) if within > smallest**2 else np.inf
+
+
 def rank_normalised(values: Values) -> NDArray[np.float64]:
     """Replace values by normal quantiles of their ranks among all samples; equal values get their mean rank.
 

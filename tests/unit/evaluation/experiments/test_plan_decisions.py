@@ -1,13 +1,14 @@
 """Decisions of a plan know at which scale they decide, and which of them can share evidence."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from dragoman.decision.consensus import Consensus
 from dragoman.decision.max_derivation import MaxDerivation
 from dragoman.decision.max_translation import MaxTranslation
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.settings import Decision
-from dragoman.evaluation.experiments.plan_parts import AS_DECODED, PlannedDecision
+from dragoman.evaluation.experiments.plan_parts import AS_DECODED, PlannedDecision, planned_decisions
 from dragoman.sampling.schedule import Sampling
 
 
@@ -16,6 +17,15 @@ def test_a_scale_is_the_rules_or_the_temperature_of_samples():
     assert lists.at(4.0) == PlannedDecision("lists", Decision(Mbr(metric="chrf", scale=4.0), "nbest", 50))
     drawn = PlannedDecision("drawn", Decision(Mbr(), "samples"), Sampling(samples=9, temperature=2.0), (4.0,))
     assert drawn.at(4.0) == PlannedDecision("drawn", Decision(Mbr(), "samples"), Sampling(samples=9, temperature=0.5))
+
+
+def test_samples_have_a_scale_whatever_the_rule():
+    row = {"use": "max-derivation", "evidence": "samples", "options": {"samples_by": "frequency"}, "scales": [1, 20]}
+    (planned,) = planned_decisions(Path("plan.toml"), [row])
+    assert planned.decision.rule == MaxDerivation(samples_by="frequency")
+    assert [planned.at(scale).sampling.temperature for scale in planned.scales] == [1.0, 0.05]
+    # Burn-in starts at three times the temperature of each scale.
+    assert [float(planned.at(scale).sampling.burn_in_temperatures[0]) for scale in planned.scales] == [3.0, 3 * 0.05]
 
 
 def test_evidence_is_shared_by_those_that_see_the_same():

@@ -11,6 +11,7 @@ from dragoman.core.errors import UsageError
 from dragoman.sampling.diagnostics.convergence import (
     autocorrelation,
     effective_sample_size,
+    r_hat_of_counts,
     rank_normalised,
     split_r_hat,
 )
@@ -96,3 +97,32 @@ def test_what_makes_no_sense_is_refused():
         split_r_hat(np.zeros((2, 3)))
     with pytest.raises(UsageError, match="not finite"):
         rank_normalised(np.array([[1.0, np.nan]]))
+
+
+def test_r_hat_of_counts_is_that_of_whole_chains():
+    rng = np.random.default_rng(5)
+    values = np.sort(rng.normal(size=30))
+    trace = np.array([rng.integers(low, 30, 50) for low in (0, 4, 12)])
+    counts = np.stack([np.bincount(row, minlength=30) for row in trace], axis=1)
+    chains = values[trace]
+    within, between = chains.var(axis=1, ddof=1).mean(), chains.mean(axis=1).var(ddof=1)
+    expected = np.sqrt((within * 49 / 50 + between) / within)
+    assert r_hat_of_counts(values, counts) == pytest.approx(expected)
+    assert expected > 1.05
+    # Chains that the time limit left without samples do not count.
+    assert r_hat_of_counts(values, np.insert(counts, 1, 0, axis=1)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "counts", "expected"),
+    [
+        ([0.0], [[5, 5]], 1.0),
+        ([-0.1, -0.1 - 1e-16], [[5, 0], [0, 5]], 1.0),
+        ([-0.1, -0.3], [[7, 0], [0, 7]], np.inf),
+        ([-0.1, -0.3], [[3], [4]], 1.0),
+        ([-0.1, -0.3], [[1, 0], [0, 1]], 1.0),
+        ([-0.1, -0.3], [[0, 0], [0, 0]], 1.0),
+    ],
+)
+def test_r_hat_of_counts_at_its_limits(values, counts, expected):
+    assert r_hat_of_counts(np.array(values), np.array(counts)) == expected
