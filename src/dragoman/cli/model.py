@@ -30,7 +30,7 @@ from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.rule_scores import AlignedText
 from dragoman.training.adapt import tuning_bitext
 from dragoman.training.align import ALIGNERS
-from dragoman.training.mix import Mixing, TuningText, mix as mix_models
+from dragoman.training.mix import Mixing, TuningText, mix_models
 from dragoman.training.rules.extract import aligned_text
 
 Chosen = TypeVar("Chosen", bound=Feature)

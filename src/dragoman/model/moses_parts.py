@@ -20,7 +20,7 @@ def name_part(stem: str, i: int) -> str:
     return stem if i == 0 else f"{stem}{i + 1}"
 
 
-def file_of(path: PathLike, feature: MosesFeature) -> Path:
+def feature_file(path: PathLike, feature: MosesFeature) -> Path:
     """Return the file of a feature, which must have one."""
     if feature.file is None:
         raise DataError(f"{feature.kind} {feature.name} names no file", path=path, line=feature.line)
@@ -51,7 +51,7 @@ def read_language_models(
     language_models: dict[str, LanguageModel] = {}
     for i, feature in enumerate(f for f in ini.features if f.is_language_model):
         name = name_part("lm", i)
-        language_models[name] = LanguageModel.from_ngrams(read_arpa(file_of(path, feature), runtime=runtime))
+        language_models[name] = LanguageModel.from_ngrams(read_arpa(feature_file(path, feature), runtime=runtime))
         weights |= weighted(path, feature, [name], feature.weights)
     return language_models
 

@@ -16,7 +16,7 @@ from dragoman.core.errors import DragomanError, UsageError
 from dragoman.core.store import Origin, array_origins, changed_in_place, copied_arrays
 from dragoman.core.weights import Weights
 from dragoman.front.system import System, load
-from dragoman.normalisation.normaliser import MODEL, NAME, Normaliser
+from dragoman.normalisation.normaliser import MODEL, NAME, SpellingNormaliser
 from dragoman.serve import schemas
 from dragoman.serve.limits import RequestError, refusal_of
 
@@ -115,7 +115,7 @@ class Loaded:
 
     system: System
     weight_sets: Mapping[str, System] = field(default_factory=dict)
-    normaliser: Normaliser | None = None
+    normaliser: SpellingNormaliser | None = None
 
 
 class NamedModel:
@@ -137,7 +137,7 @@ class NamedModel:
         return self.files.current().weight_sets
 
     @property
-    def normaliser(self) -> Normaliser | None:
+    def normaliser(self) -> SpellingNormaliser | None:
         """The normaliser whose model of characters this is, if it is one."""
         return self.files.current().normaliser
 
@@ -265,7 +265,7 @@ class ModelRegistry:
 def _loaded(folder: Path, *, copied: bool) -> Loaded:
     """Load a model from its folder, or from that of its normaliser."""
     with copied_arrays() if copied else contextlib.nullcontext():
-        normaliser = Normaliser.load(folder) if (folder / NAME).is_file() else None
+        normaliser = SpellingNormaliser.load(folder) if (folder / NAME).is_file() else None
         return Loaded(load(folder if normaliser is None else folder / MODEL, threads=1), normaliser=normaliser)
 
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from dragoman.normalisation.candidate_lists import NormalisedWord
-from dragoman.normalisation.normaliser import Normaliser
+from dragoman.normalisation.normaliser import SpellingNormaliser
 from dragoman.normalisation.running_text import MarkupMode, RunningText, SplitLine
 from dragoman.serve.json_bodies import Answer, api_router
 from dragoman.serve.limits import RequestError
@@ -77,7 +77,7 @@ def routes(service: Service) -> APIRouter:
     return router
 
 
-def _normaliser(service: Service, name: str | None) -> tuple[str, Normaliser]:
+def _normaliser(service: Service, name: str | None) -> tuple[str, SpellingNormaliser]:
     """Find a normaliser by name, or the first."""
     models = [service.models.get(name)] if name is not None else service.models
     for model in models:
@@ -87,7 +87,7 @@ def _normaliser(service: Service, name: str | None) -> tuple[str, Normaliser]:
     raise RequestError(404, f"{missing}; start it with --model FOLDER of `dragoman normalise train`")
 
 
-def _normalised(normaliser: Normaliser, asked: NormaliseRequest) -> dict[str, Any]:
+def _normalised(normaliser: SpellingNormaliser, asked: NormaliseRequest) -> dict[str, Any]:
     running = RunningText(normaliser.words, asked.markup)
     pieces = [
         SplitLine(words, [*between[:-1], between[-1].removesuffix("\n")])

@@ -47,7 +47,7 @@ from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
 from dragoman.training.mix import align_beside, perplexity_shares, tuning_pairs
 from dragoman.training.phrases import PhraseModel, phrase_pairs
 from dragoman.training.pipeline import language_model_text, with_reordering_limit
-from dragoman.training.prepare import Cleaning, Preparation, clean, prepare
+from dragoman.training.prepare import Cleaning, Preparation, clean, prepare_bitext
 
 Files = TypeVar("Files")
 
@@ -121,7 +121,7 @@ class AdaptRecipe:
         runtime: Runtime = Runtime(),
     ) -> SystemBuilder:
         """Read named parallel texts, the one of the domain first, and a tuning set of the domain."""
-        texts = {name: prepare(*paths, self.preparation, runtime=runtime) for name, paths in corpora.items()}
+        texts = {name: prepare_bitext(*paths, self.preparation, runtime=runtime) for name, paths in corpora.items()}
         if not texts:
             raise UsageError("there is no corpus; expected two or more, the one of the domain first")
         first = next(iter(texts.values()))

@@ -103,7 +103,7 @@ class TuningText:
     beside: Bitext | None = None
 
 
-def mix(
+def mix_models(
     models: Mapping[str, Model],
     options: Mixing = Mixing(),
     *,

@@ -69,7 +69,7 @@ class TrainingResult:
     links: Links
 
 
-def train(
+def train_model(
     text: PreparedText,
     recipe: TrainRecipe = TrainRecipe(),
     *,

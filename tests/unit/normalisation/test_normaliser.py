@@ -3,7 +3,7 @@ import pytest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.decision.settings import Decision
 from dragoman.normalisation.examples import cased
-from dragoman.normalisation.normaliser import Normaliser, suggestions
+from dragoman.normalisation.normaliser import SpellingNormaliser, suggestions
 from oracles.spelling import MODERN, historical
 
 
@@ -48,7 +48,7 @@ def test_any_rule_that_takes_lists_may_choose(normaliser):
 def test_a_folder_gives_the_same_back(normaliser, tmp_path):
     normaliser.save(tmp_path / "n")
     words = [historical(word) for word in MODERN] + ["niegesehen"]
-    loaded = Normaliser.load(tmp_path / "n")
+    loaded = SpellingNormaliser.load(tmp_path / "n")
     assert loaded.explain(words) == normaliser.explain(words)
     assert loaded.spelling == normaliser.spelling
 
@@ -67,7 +67,7 @@ def test_folders_that_are_none_are_refused(normaliser, tmp_path, text, complaint
     if text is not None:
         (tmp_path / "n" / "normaliser.toml").write_text(text)
     with pytest.raises(DataError, match=complaint):
-        Normaliser.load(tmp_path / "n")
+        SpellingNormaliser.load(tmp_path / "n")
 
 
 def test_frequent_and_uncertain_forms_are_suggested_first(normaliser):

@@ -12,7 +12,7 @@ from dragoman.model.edit import bake
 from dragoman.model.mixture import components_of, unite_tables
 from dragoman.model.parts import Settings, initial_weights
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.training.mix import Mixing, TuningText, given_shares, mix, perplexity_shares, tuning_pairs
+from dragoman.training.mix import Mixing, TuningText, given_shares, mix_models, perplexity_shares, tuning_pairs
 from oracles.mixtures import mixed, random_tables
 from oracles.phrase_pairs import as_dict, phrase_pairs
 
@@ -75,7 +75,7 @@ def test_a_table_that_has_nothing_of_the_tuning_set_is_refused():
 
 def test_mixed_models_translate_by_the_mixture():
     tables = random_tables(np.random.default_rng(8), 2)
-    found = mix(models_of(tables), Mixing(weights="0.6,0.4"))
+    found = mix_models(models_of(tables), Mixing(weights="0.6,0.4"))
     expected = mixed(tables, np.array([[0.6, 0.4]] * 4))
     pairs = as_dict(found.tables["tm"].to_pairs(found.source_vocab, found.target_vocab))
     assert pairs.keys() == expected.keys()
@@ -87,13 +87,13 @@ def test_mixed_models_translate_by_the_mixture():
 
 def test_components_are_kept_on_request_and_baking_them_is_mixing():
     models = models_of(random_tables(np.random.default_rng(9), 3))
-    kept = mix(models, Mixing(weights="uniform", keep_components=True))
+    kept = mix_models(models, Mixing(weights="uniform", keep_components=True))
     assert kept.share_names[:3] == ["mix.tm.bwd.a", "mix.tm.bwd.b", "mix.tm.bwd.c"]
     assert set(kept.weights) == set(kept.weight_names)
     other = kept.weights.updated(
         {f"mix.tm.{s}.{t}": v for s in SCORES for t, v in zip("abc", (0.7, 0.2, 0.1), strict=True)}
     )
-    one, two = bake(kept, other), mix(models, Mixing(weights="0.7,0.2,0.1"))
+    one, two = bake(kept, other), mix_models(models, Mixing(weights="0.7,0.2,0.1"))
     pairs = [as_dict(each.tables["tm"].to_pairs(each.source_vocab, each.target_vocab)) for each in (one, two)]
     assert pairs[0].keys() == pairs[1].keys()
     for key, row in pairs[1].items():
@@ -110,7 +110,9 @@ def test_the_tuning_set_is_aligned_with_a_text_or_with_the_tables_themselves(wit
     lines = [(f"{a[0]} {b[0]}", f"{a[1]} {b[1]}") for a, b in itertools.permutations(words, 2)]
     text = Bitext(*(Corpus.from_lines(side) for side in zip(*lines, strict=True)))
     models = {"in": model_of(phrase_pairs(rows)), "out": model_of(phrase_pairs(noise))}
-    found = mix(models, Mixing(keep_components=True), tuning=TuningText(text, beside=text if with_text else None))
+    found = mix_models(
+        models, Mixing(keep_components=True), tuning=TuningText(text, beside=text if with_text else None)
+    )
     assert found.weights["mix.tm.fwd.in"] == pytest.approx(1, abs=1e-3)
     assert found.weights["mix.tm.fwd.out"] == pytest.approx(0, abs=1e-3)
 
@@ -142,11 +144,11 @@ def test_models_that_cannot_be_mixed_are_refused():
     one, two = models_of(random_tables(np.random.default_rng(11), 2)).values()
     german = replace(two, settings=Settings(source_language="de"))
     with pytest.raises(UsageError, match="'in' has source language None, and 'out' has de"):
-        mix({"in": one, "out": german}, Mixing(weights="uniform"))
+        mix_models({"in": one, "out": german}, Mixing(weights="uniform"))
     with pytest.raises(UsageError, match="'out' has 2 phrase tables; expected one"):
-        mix({"in": one, "out": replace(two, tables={**two.tables, "tm2": two.tables["tm"]})}, Mixing())
+        mix_models({"in": one, "out": replace(two, tables={**two.tables, "tm2": two.tables["tm"]})}, Mixing())
     with pytest.raises(UsageError, match="need a tuning set"):
-        mix({"in": one, "out": two}, Mixing())
-    kept = mix({"in": one, "out": two}, Mixing(weights="uniform", keep_components=True))
+        mix_models({"in": one, "out": two}, Mixing())
+    kept = mix_models({"in": one, "out": two}, Mixing(weights="uniform", keep_components=True))
     with pytest.raises(UsageError, match="'in' is a mixture with components itself"):
-        mix({"in": kept, "out": two}, Mixing(weights="uniform"))
+        mix_models({"in": kept, "out": two}, Mixing(weights="uniform"))

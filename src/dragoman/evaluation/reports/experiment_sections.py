@@ -34,7 +34,7 @@ from dragoman.evaluation.figures.runs import (
 from dragoman.evaluation.reports.report import Report
 from dragoman.evaluation.statistics.intervals import deviation_band, mean_sd
 from dragoman.model.mixture import SHARES
-from dragoman.tuning.optimise.line_search import line_searches, prepare
+from dragoman.tuning.optimise.line_search import line_searches, prepare_line_searches
 from dragoman.tuning.problems.hope_fear import Oracle
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import Problem
@@ -208,7 +208,7 @@ def metric_along_weights(
 
     Exact: the scores come from the upper envelopes of all candidates.
     """
-    lines, axes = prepare(problem, runtime=runtime), np.eye(len(weights))
+    lines, axes = prepare_line_searches(problem, runtime=runtime), np.eye(len(weights))
     reach = float(np.abs(weights).max())
     steps = np.linspace(-reach, reach, _POINTS)
     found = []

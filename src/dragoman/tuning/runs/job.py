@@ -44,7 +44,7 @@ from dragoman.tuning.problems.evidence import (
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem, ReferenceProblem
 from dragoman.tuning.problems.mixtures import DecodedMixtures, MixtureProblem
 from dragoman.tuning.problems.problem import Problem, tuned_names, weight_ranges
-from dragoman.tuning.runs.loop import BatchTraining, Loop, OnlineTraining, Task, Training, merged_evidence, train
+from dragoman.tuning.runs.loop import BatchTraining, Loop, OnlineTraining, Task, Training, merged_evidence, run_tuning
 from dragoman.tuning.runs.run import Run
 from dragoman.tuning.runs.validator import Validation, Validator
 
@@ -254,7 +254,7 @@ class Job:
             if resume_from is not None:
                 run.cut_back(resume_from)
             run.warn_if_older(runtime.progress)
-            train(
+            run_tuning(
                 run,
                 training,
                 start,

@@ -97,7 +97,7 @@ class Training(Protocol):
         """Return what a report shows of the final weights, as values for JSON; perhaps nothing."""
 
 
-def train(
+def run_tuning(
     run: Run,
     training: Training,
     start: Weights,

@@ -11,7 +11,7 @@ from dragoman.model.bundle import Model
 from dragoman.model.edit import bake, encode, filtered
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.translator import Translator
-from dragoman.training.mix import Mixing, mix
+from dragoman.training.mix import Mixing, mix_models
 from oracles.phrase_space import random_model, random_sentence
 
 SCORES = ("bwd", "bwd_lex", "fwd", "fwd_lex")
@@ -27,7 +27,7 @@ def shares(first):
 def kept():
     rng = np.random.default_rng(5)
     one, two = random_model(rng), random_model(rng)
-    return mix({"in": one, "out": two}, Mixing(weights="uniform", keep_components=True))
+    return mix_models({"in": one, "out": two}, Mixing(weights="uniform", keep_components=True))
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2])

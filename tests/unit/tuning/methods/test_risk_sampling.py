@@ -16,7 +16,7 @@ from dragoman.features import FEATURES
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.ter import Ter
 from dragoman.search.limits import SpaceLimits
-from dragoman.search.phrase.lattice import derivation_features
+from dragoman.search.phrase.lattice import option_features
 from dragoman.search.phrase.translator import PhraseTranslator
 from dragoman.tuning.methods.method import TrainingSet
 from dragoman.tuning.methods.risk_corpus import RiskCorpus, resampled, resampled_shares
@@ -199,7 +199,7 @@ def test_gradients_of_document_features_are_those_of_whole_documents():
         total = dict.fromkeys(names, 0.0)
         for case, row in zip(document.cases, rows, strict=True):
             derivation = Ragged.of([row], np.int32)
-            for name, value in derivation_features(case.batch, derivation, np.zeros(1, np.int64)).row(0).items():
+            for name, value in option_features(case.batch, derivation, np.zeros(1, np.int64)).row(0).items():
                 total[name] += value
         total["lexical_consistency"] = document.values(rows)["lexical_consistency"]
         features.append([total[name] for name in names])

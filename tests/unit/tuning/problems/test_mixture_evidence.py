@@ -7,7 +7,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.nbest import NBest
 from dragoman.metrics.bleu import Bleu
 from dragoman.search.translator import Translator
-from dragoman.training.mix import Mixing, mix
+from dragoman.training.mix import Mixing, mix_models
 from dragoman.tuning.problems.mixtures import DecodedMixtures
 from dragoman.tuning.problems.problem import weight_ranges
 from oracles.phrase_space import random_model, random_sentence
@@ -18,7 +18,9 @@ LINES = [random_sentence(np.random.default_rng(i), 5) for i in range(6)]
 @pytest.fixture(scope="module")
 def model():
     rng = np.random.default_rng(5)
-    return mix({"in": random_model(rng), "out": random_model(rng)}, Mixing(weights="uniform", keep_components=True))
+    return mix_models(
+        {"in": random_model(rng), "out": random_model(rng)}, Mixing(weights="uniform", keep_components=True)
+    )
 
 
 def decoded(model, first, size=20):
