@@ -106,7 +106,7 @@ def _weights(model: Model, name: str, grammar: Grammar) -> dict[str, float]:
     return {feature: untuned[feature] for feature in _names(name, grammar.score_names)}
 
 
-def filtered(model: Model, corpus: Corpus, *, runtime: Runtime = Runtime()) -> Model:
+def filter_to_text(model: Model, corpus: Corpus, *, runtime: Runtime = Runtime()) -> Model:
     """Keep only the phrase pairs and rules whose source side matches a text (in the words of the model, see `encode`).
 
     What is left of a grammar on demand is a table of its rules for the text.

@@ -28,10 +28,10 @@ from dragoman.model.moses_chart import import_hierarchical, write_hierarchical
 from dragoman.model.moses_parts import (
     feature_file,
     name_part,
+    name_weights,
     penalty_weights,
     read_language_models,
     table_limit_of,
-    weighted,
     write_language_models,
 )
 from dragoman.model.parts import Settings, phrase_features, reordering_features
@@ -66,7 +66,7 @@ def import_moses(path: PathLike, *, runtime: Runtime = Runtime()) -> Model:
             # The fifth weight of old tables, whose fifth score is e for every phrase.
             weights["phrase_penalty"] = weights.get("phrase_penalty", 0.0) + given[-1]
             given = given[:-1]
-        weights |= weighted(path, feature, names, given)
+        weights |= name_weights(path, feature, names, given)
     for i, feature in enumerate(f for f in ini.features if f.is_reordering):
         name = name_part("lr", i)
         reordering = read_reordering(feature_file(path, feature), runtime=runtime)
@@ -75,7 +75,7 @@ def import_moses(path: PathLike, *, runtime: Runtime = Runtime()) -> Model:
                 f"has {reordering.scores.shape[1]} scores", path=feature.file, expected="6 (msd-bidirectional-fe)"
             )
         tables = {table: attach_reordering(pairs, reordering, name, runtime=runtime) for table, pairs in tables.items()}
-        weights |= weighted(path, feature, reordering_features(name), feature.weights)
+        weights |= name_weights(path, feature, reordering_features(name), feature.weights)
     language_models = read_language_models(path, ini, weights, runtime=runtime)
     if not tables:
         raise DataError("names no phrase table", path=path, expected="a phrase-based model")

@@ -27,7 +27,9 @@ def feature_file(path: PathLike, feature: MosesFeature) -> Path:
     return feature.file
 
 
-def weighted(path: PathLike, feature: MosesFeature, names: Sequence[str], weights: Sequence[float]) -> dict[str, float]:
+def name_weights(
+    path: PathLike, feature: MosesFeature, names: Sequence[str], weights: Sequence[float]
+) -> dict[str, float]:
     """The weights of a feature by our names; refuses any other number of them."""
     if len(names) != len(weights):
         raise DataError(
@@ -52,7 +54,7 @@ def read_language_models(
     for i, feature in enumerate(f for f in ini.features if f.is_language_model):
         name = name_part("lm", i)
         language_models[name] = LanguageModel.from_ngrams(read_arpa(feature_file(path, feature), runtime=runtime))
-        weights |= weighted(path, feature, [name], feature.weights)
+        weights |= name_weights(path, feature, [name], feature.weights)
     return language_models
 
 

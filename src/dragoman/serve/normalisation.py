@@ -12,11 +12,11 @@ from dragoman.normalisation.normaliser import SpellingNormaliser
 from dragoman.normalisation.running_text import MarkupMode, RunningText, SplitLine
 from dragoman.serve.json_bodies import Answer, api_router
 from dragoman.serve.limits import RequestError
-from dragoman.serve.schemas import Asked, Name
+from dragoman.serve.schemas import Name, StrictRequest
 from dragoman.serve.service import Service
 
 
-class NormaliseRequest(Asked):
+class NormaliseRequest(StrictRequest):
     """Text in old spelling."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": "Vnd er gieng, vnnd kam.", "alternatives": 3}]})

@@ -2,7 +2,7 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.decision.settings import Decision
-from dragoman.normalisation.examples import cased
+from dragoman.normalisation.examples import match_case
 from dragoman.normalisation.normaliser import SpellingNormaliser, suggestions
 from oracles.spelling import MODERN, historical
 
@@ -17,7 +17,7 @@ def test_case_and_digits_are_the_words_own(normaliser):
     assert normaliser.normalise(["Vnther", "THAL", "vnther"]) == ["Unter", "TAL", "unter"]
     assert normaliser.written("Thal12", "tal00") == "Tal12"
     assert normaliser.written("thal12", "tal") == "thal12"
-    assert cased("ẞE", "ss") == "SS"
+    assert match_case("ẞE", "ss") == "SS"
 
 
 def test_what_is_no_word_or_too_long_stays(normaliser):

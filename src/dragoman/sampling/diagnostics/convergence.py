@@ -75,7 +75,7 @@ def split_r_hat(values: Values) -> float:
     return np.inf if total > 0 else 1.0
 
 
-def rank_normalised(values: Values) -> NDArray[np.float64]:
+def rank_normalise(values: Values) -> NDArray[np.float64]:
     """Replace values by normal quantiles of their ranks among all samples; equal values get their mean rank.
 
     R-hat and the effective sample size of the result do not depend on the scale of the values and are at ease with

@@ -32,7 +32,7 @@ from dragoman.search.batch import (
 )
 from dragoman.search.limits import SearchLimits
 from dragoman.search.phrase.options import PhraseOptions, exit_classes
-from dragoman.text.parsed import SourceTree
+from dragoman.text.source_trees import SourceTree
 
 #: The default number of candidates of a stack.
 POP_LIMIT = 400

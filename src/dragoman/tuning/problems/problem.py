@@ -374,7 +374,7 @@ def no_sparse(names: Iterable[str]) -> Ranges:
     return {}
 
 
-def changed(weights: Weights, names: Sequence[str], values: NDArray[np.float64], sparse: Ranges) -> Weights:
+def replace_weights(weights: Weights, names: Sequence[str], values: NDArray[np.float64], sparse: Ranges) -> Weights:
     """Return the weights with new values; sparse ones come last, in order, without zeros."""
     new = weights.updated(dict(zip(names, values.tolist(), strict=True)))
     return Weights(

@@ -34,11 +34,11 @@ from dragoman.search.translator import Shard, Translator
 from dragoman.translation.stream import Stream
 from dragoman.tuning.methods.method import Learner, TrainingSet, Tuner, TuningMethod
 from dragoman.tuning.problems.evidence import (
-    Decoded,
     DecodedGraphs,
     DecodedLists,
     DecodeLists,
     Decoding,
+    DecodingResults,
     lists_of_strings,
 )
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem, ReferenceProblem
@@ -81,7 +81,7 @@ class TuningSetDecoder:
         self._spread, self._lines, self._targets, self._decoding = spread, lines, targets, decoding
         self._pairs = pairs
 
-    def __call__(self, weights: Weights, *, runtime: Runtime = Runtime()) -> Decoded:
+    def __call__(self, weights: Weights, *, runtime: Runtime = Runtime()) -> DecodingResults:
         """Return n-best lists or hypergraphs under some weights."""
         translator = self._spread.translator.reweighted(weights)
         translator.refuse_global_features()
@@ -369,7 +369,7 @@ class Job:
         """Return whether lists count the pairs of mixed tables, so that interpolation weights are tuned as well."""
         return isinstance(self.tuner, Tuner) and self.tuner.takes(MixtureProblem) and bool(model.share_names)
 
-    def _evidence(self, model: Model) -> type[Decoded]:
+    def _evidence(self, model: Model) -> type[DecodingResults]:
         if self._decoding.evidence == "hypergraph":
             return DecodedGraphs
         return DecodedMixtures if self.mixes(model) else DecodedLists

@@ -8,7 +8,7 @@ import pytest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
-from dragoman.model.edit import bake, encode, filtered
+from dragoman.model.edit import bake, encode, filter_to_text
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.translator import Translator
 from dragoman.training.mix import Mixing, mix_models
@@ -77,7 +77,7 @@ def test_a_mixture_is_saved_filtered_and_weighed_by_name(kept, tmp_path):
     assert loaded.read_weights(weights)["mix.tm.bwd.in"] == 0.3
     line = "".join(random_sentence(np.random.default_rng(2), 5))
     (tmp_path / "text").write_text(f"{line}\n", encoding="utf-8")
-    small = filtered(loaded, encode(loaded, tmp_path / "text"))
+    small = filter_to_text(loaded, encode(loaded, tmp_path / "text"))
     ours, theirs = (
         list(Translator.of(each, loaded.read_weights(weights)).translate([line], features=True))
         for each in (small, loaded)
