@@ -259,7 +259,7 @@ def test_refusals(tmp_path, with_globals):
     def learn(training_set=training_set, start=start, state=None, **options):
         next(SampleRank(**FEW | options).learn(training_set, start, state))
 
-    with pytest.raises(UsageError, match="precomputed knows those in its file only"):
+    with pytest.raises(UsageError, match="precomputed has only those of its file"):
         learn(make_training_set(metric=Precomputed(path=path)))
     with pytest.raises(UsageError, match="precomputed knows those in its file only"):
         learn(make_training_set(metric=Combined(expression=f"bleu-precomputed(path={path})")))
