@@ -26,7 +26,7 @@ from dragoman.core.weights import Weights
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
 from dragoman.model.edit import bake
-from dragoman.model.mixture import collapse_mixture, uniform_shares, unite_tables
+from dragoman.model.mixture import collapse_mixture, uniform_interpolation_weights, unite_tables
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.search.translator import Translator
 from dragoman.tuning.methods.method import Tuner
@@ -77,7 +77,7 @@ def random_table(seed: int, pairs: int) -> PhrasePairs:
 
 def indexed_mixture(tables: dict[str, PhrasePairs]) -> PhraseTable:
     union = unite_tables(tables)
-    return PhraseTable.from_pairs(collapse_mixture(union, uniform_shares(union)))
+    return PhraseTable.from_pairs(collapse_mixture(union, uniform_interpolation_weights(union)))
 
 
 def decoding(arguments: argparse.Namespace) -> None:

@@ -64,7 +64,11 @@ def routes(service: Service) -> APIRouter:
         service.check_size("size", asked.size, service.limits.nbest)
         source = source_of(asked)
         weights = model.weighted(asked.weights).weights
-        mixed = [name for name in model.system.model.share_names if weights[name] != model.system.weights[name]]
+        mixed = [
+            name
+            for name in model.system.model.interpolation_weight_names
+            if weights[name] != model.system.weights[name]
+        ]
         if mixed:
             raise UsageError(
                 f"the share {mixed[0]} changes features, not weights: a hypergraph has the shares it was made with"

@@ -33,7 +33,7 @@ from dragoman.evaluation.figures.runs import (
 )
 from dragoman.evaluation.reports.report import Report
 from dragoman.evaluation.statistics.intervals import deviation_band, mean_sd
-from dragoman.model.mixture import SHARES
+from dragoman.model.mixture import INTERPOLATION_PREFIX
 from dragoman.tuning.optimise.line_search import line_searches, prepare_line_searches
 from dragoman.tuning.problems.hope_fear import Oracle
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
@@ -162,7 +162,7 @@ def mixture_curves(events: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, l
     found: dict[str, dict[str, list[tuple[int, float]]]] = {}
     for event in events:
         for name, value in event_shares(event).items():
-            of, _, table = name.removeprefix(SHARES).rpartition(".")
+            of, _, table = name.removeprefix(INTERPOLATION_PREFIX).rpartition(".")
             found.setdefault(of, {}).setdefault(table, []).append((event["iteration"], value))
     return found
 

@@ -90,8 +90,8 @@ class PhraseBatch:
         return left, right
 
     def reweighted(self, weights: Weights) -> PhraseBatch:
-        """Return the same options scored with other weights, which must mix tables in the same shares."""
-        if any(weights.get(name) != self.weights.get(name) for name in self.model.share_names):
+        """Return the same options scored with other weights, with the same interpolation weights."""
+        if any(weights.get(name) != self.weights.get(name) for name in self.model.interpolation_weight_names):
             raise UsageError(
                 "weights with other shares of mixed tables (mix.*) are for other options; expected the same"
             )

@@ -367,7 +367,11 @@ class Job:
 
     def mixes(self, model: Model) -> bool:
         """Return whether lists count the pairs of mixed tables, so that interpolation weights are tuned as well."""
-        return isinstance(self.tuner, Tuner) and self.tuner.takes(MixtureProblem) and bool(model.share_names)
+        return (
+            isinstance(self.tuner, Tuner)
+            and self.tuner.takes(MixtureProblem)
+            and bool(model.interpolation_weight_names)
+        )
 
     def _evidence(self, model: Model) -> type[DecodingResults]:
         if self._decoding.evidence == "hypergraph":
@@ -419,8 +423,12 @@ class Job:
                 f"the model has no mixed tables, whose interpolation weights {self.tuner.name} tunes; expected a model"
                 " that was adapted by the mixture pro-mix, or mixed with its components kept, or another method"
             )
-        fixed = {name for name in model.share_names if any(fnmatchcase(name, pattern) for pattern in self.fixed)}
-        free = [name for name in model.share_names if name not in fixed]
+        fixed = {
+            name
+            for name in model.interpolation_weight_names
+            if any(fnmatchcase(name, pattern) for pattern in self.fixed)
+        }
+        free = [name for name in model.interpolation_weight_names if name not in fixed]
         of_free = {name.rpartition(".")[0] for name in free}
         for name in sorted(fixed):
             score = name.rpartition(".")[0]

@@ -98,7 +98,7 @@ def test_a_mixture_is_saved_filtered_and_weighed_by_name(kept, tmp_path):
 def test_two_tables_of_which_one_is_a_mixture(kept):
     other = random_model(np.random.default_rng(9))
     both = replace(kept, tables={**kept.tables, "tm2": kept.tables["tm"]})
-    assert len(both.share_names) == 16
+    assert len(both.interpolation_weight_names) == 16
     plain = replace(kept, tables={**kept.tables, "tm2": replace(kept.tables["tm"], components=None)})
     weights = other.weights.updated(kept.weights).updated({"tm2.fwd": 0.5} | shares(0.4))
     line = random_sentence(np.random.default_rng(1), 5)

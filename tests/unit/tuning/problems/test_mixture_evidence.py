@@ -24,7 +24,9 @@ def model():
 
 
 def decoded(model, first, size=20):
-    weights = model.weights.updated({name: first if name.endswith(".in") else 1 - first for name in model.share_names})
+    weights = model.weights.updated(
+        {name: first if name.endswith(".in") else 1 - first for name in model.interpolation_weight_names}
+    )
     parts = Translator.of(model, weights).search_batches(LINES, forests=True)
     return DecodedMixtures.of(NBest.concatenate([part.pair_lists(size) for part in parts]), model, weights), weights
 
