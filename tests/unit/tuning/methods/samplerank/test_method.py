@@ -261,7 +261,7 @@ def test_refusals(tmp_path, with_globals):
 
     with pytest.raises(UsageError, match="precomputed has only those of its file"):
         learn(make_training_set(metric=Precomputed(path=path)))
-    with pytest.raises(UsageError, match="precomputed knows those in its file only"):
+    with pytest.raises(UsageError, match="precomputed has only those of its file"):
         learn(make_training_set(metric=Combined(expression=f"bleu-precomputed(path={path})")))
     with pytest.raises(UsageError, match="has no operator"):
         learn(merge_split=0.0, reorder=0.0)

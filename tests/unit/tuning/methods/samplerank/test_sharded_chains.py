@@ -59,7 +59,7 @@ def test_chains_are_the_same_whoever_runs_them(spread, sentences, runtime, told)
     asked, shares = RankRequest(seed=5, first_batch=3, trace=True), []
     wanted = alone.run(PLAN, weights, asked)
     chains = ShardedChains(STEPS, spread, sentences)
-    found = chains.run(PLAN, weights, replace(asked, share=shares.append, runtime=runtime))
+    found = chains.run(PLAN, weights, replace(asked, progress_callback=shares.append, runtime=runtime))
     assert chains.names == alone.names
     assert shares == told
     for field in fields(RankResult)[:-1]:
