@@ -20,7 +20,7 @@ from dragoman.sampling.chains import ChainSettings, run_chains
 from dragoman.sampling.chart.space import ChartSpace
 from dragoman.sampling.diagnostics.convergence import effective_sample_size, rank_normalise, split_r_hat
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose
-from dragoman.sampling.diagnostics.results import summarise
+from dragoman.sampling.diagnostics.diagnosis_results import summarise
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling, Schedule
 from dragoman.search.chart.translator import ChartTranslator

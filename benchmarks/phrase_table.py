@@ -17,8 +17,8 @@ from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES, PhrasePairs
 from dragoman.core.runtime import Runtime
 from dragoman.training.extract import extract_phrases, score_reordering
 from dragoman.training.lexical import lexical_tables
-from dragoman.training.prune import least_significance, negative_log_p
 from dragoman.training.score import score_phrases
+from dragoman.training.table_pruning import least_significance, negative_log_p
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from dragoman.core.options import parse_options
 from dragoman.core.workspace import Workspace, format_size, free_memory, memory_size
 from dragoman.training.align import ALIGNERS
 from dragoman.training.lm.kneser_ney import KneserNey
-from dragoman.training.phrases import PhraseModel
+from dragoman.training.phrase_model import PhraseModel
 from dragoman.training.pipeline import TrainRecipe, train_model
 from dragoman.training.prepare import Cleaning, Preparation, prepare_bitext, read_target
 from dragoman.training.rules.model import RuleModel

@@ -17,7 +17,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.vocab import BOS, EOS
-from dragoman.decision.lattice import LatticeRule, NGramValues, ScoredString, candidates
+from dragoman.decision.lattice_rule import LatticeRule, NGramValues, ScoredString, candidates
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
 from dragoman.forest.derivation import best_derivation, yields
 from dragoman.forest.ngrams import split_by_context, split_counts

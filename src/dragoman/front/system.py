@@ -34,7 +34,7 @@ from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 from dragoman.training.align import ALIGNERS
 from dragoman.training.lm.kneser_ney import KneserNey
-from dragoman.training.phrases import PhraseModel
+from dragoman.training.phrase_model import PhraseModel
 from dragoman.training.pipeline import TrainRecipe, train_model
 from dragoman.training.prepare import Cleaning, Preparation, prepare_bitext
 from dragoman.training.rules.model import RuleModel

@@ -28,7 +28,7 @@ from dragoman.formats.cdec import (
     write_cdec_grammar,
     write_cdec_weights,
 )
-from dragoman.formats.joshua import read_joshua_grammar, write_joshua_grammar
+from dragoman.formats.joshua_grammar import read_joshua_grammar, write_joshua_grammar
 from dragoman.model.bundle import Model
 from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel

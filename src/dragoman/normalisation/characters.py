@@ -25,7 +25,7 @@ from dragoman.normalisation.lexicon import Lexicon
 from dragoman.search.limits import SearchLimits
 from dragoman.training.align import ALIGNERS
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
-from dragoman.training.phrases import PhraseModel
+from dragoman.training.phrase_model import PhraseModel
 from dragoman.training.pipeline import TrainRecipe, train_model
 from dragoman.training.prepare import Cleaning, PreparedText
 from dragoman.tuning import TUNERS

@@ -45,7 +45,7 @@ from dragoman.training.align.base import Aligner, symmetrise
 from dragoman.training.lm.interpolate import estimate_interpolation_weights, interpolate
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
 from dragoman.training.mix import align_beside, perplexity_interpolation_weights, tuning_pairs
-from dragoman.training.phrases import PhraseModel, phrase_pairs
+from dragoman.training.phrase_model import PhraseModel, phrase_pairs
 from dragoman.training.pipeline import language_model_text, with_reordering_limit
 from dragoman.training.prepare import Cleaning, Preparation, clean, prepare_bitext
 

@@ -12,10 +12,10 @@ from dragoman.core.runtime import Runtime
 from dragoman.formats.arpa import write_arpa
 from dragoman.model.bundle import Model
 from dragoman.text.preparation import Casing
-from dragoman.training import phrases, pipeline, prepare as preparation, score
+from dragoman.training import phrase_model, pipeline, prepare as preparation, score
 from dragoman.training.align.hmm import Hmm
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
-from dragoman.training.phrases import PhraseModel, phrase_pairs
+from dragoman.training.phrase_model import PhraseModel, phrase_pairs
 from dragoman.training.pipeline import TrainRecipe, train_model
 from dragoman.training.prepare import Cleaning, Preparation, PreparedText, prepare_bitext
 from dragoman.training.rules import model as rule_training
@@ -241,7 +241,7 @@ def test_whatever_takes_long_is_a_stage(toy, tmp_path, monkeypatch):
         watched(pipeline, name)
     watched(pipeline.Index, "build")
     for name in ("lexical_tables", "score_reordering", "check_links"):
-        watched(phrases, name)
+        watched(phrase_model, name)
     watched(preparation, "read_lines")
     watched(rule_training, "lexical_tables")
     watched(pipeline.Grammar, "from_pairs")

@@ -14,7 +14,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.workspace import Workspace
 from dragoman.training import pipeline
 from dragoman.training.align.diagonal import Diagonal
-from dragoman.training.phrases import PhraseModel
+from dragoman.training.phrase_model import PhraseModel
 from dragoman.training.pipeline import TrainRecipe, train_model
 from dragoman.training.prepare import PreparedText
 from dragoman.training.rules.model import RuleModel

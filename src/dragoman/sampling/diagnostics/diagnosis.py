@@ -23,7 +23,7 @@ from dragoman.sampling.diagnostics.convergence import (
     sample_counts,
     split_r_hat,
 )
-from dragoman.sampling.diagnostics.results import (
+from dragoman.sampling.diagnostics.diagnosis_results import (
     Curve,
     Curves,
     Expectation,
@@ -31,9 +31,9 @@ from dragoman.sampling.diagnostics.results import (
     RunDiagnostics,
     SentenceDiagnostics,
 )
-from dragoman.sampling.forest import Forest, weighted_features
 from dragoman.sampling.sampler import SampleBatch, Sampler
 from dragoman.sampling.schedule import Sampling, Schedule
+from dragoman.sampling.search_forest import Forest, weighted_features
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translator import Translator
 

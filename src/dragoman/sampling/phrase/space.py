@@ -20,8 +20,8 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
-from dragoman.sampling.forest import log_partitions
 from dragoman.sampling.phrase.lattices import Lattice, segmentation_components
+from dragoman.sampling.search_forest import log_partitions
 from dragoman.sampling.space import Arrays, DerivationSpace, DerivationText, Features
 from dragoman.search.limits import SearchLimits
 from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, check_scores

@@ -31,7 +31,7 @@ from dragoman.search.batch import (
     span_rows,
 )
 from dragoman.search.limits import SearchLimits
-from dragoman.search.phrase.options import PhraseOptions, exit_classes
+from dragoman.search.phrase.translation_options import PhraseOptions, exit_classes
 from dragoman.text.source_trees import SourceTree
 
 #: The default number of candidates of a stack.

@@ -21,12 +21,12 @@ from dragoman.features import Feature
 from dragoman.forest.kbest import nbest
 from dragoman.model.bundle import Model
 from dragoman.search.batch import BatchResult, refuse_too_large, trees_of
+from dragoman.search.fixed_translations import FixedTranslation, parse_markup
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
-from dragoman.search.markup import FixedTranslation, parse_markup
 from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, check_scores
 from dragoman.search.phrase.greedy import greedy_search
 from dragoman.search.phrase.lattice import Edges, features_with_pairs, hypergraph, option_features
-from dragoman.search.phrase.options import OptionCollector, PhraseOptions
+from dragoman.search.phrase.translation_options import OptionCollector, PhraseOptions
 from dragoman.search.translation import Phrase, Translation
 from dragoman.search.translator import Translator
 

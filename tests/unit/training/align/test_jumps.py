@@ -12,7 +12,7 @@ from dragoman.model.parts import Settings
 from dragoman.training.align.auto import Auto, share_of_long_jumps
 from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.align.hmm import Hmm
-from dragoman.training.phrases import PhraseModel
+from dragoman.training.phrase_model import PhraseModel
 from dragoman.training.pipeline import TrainRecipe, train_model
 from dragoman.training.prepare import PreparedText
 

@@ -18,7 +18,7 @@ from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
 from dragoman.model.phrase_table import PhraseTable, log_scores
 from dragoman.search.batch import UNKNOWN_WORD, unknown_words
-from dragoman.search.markup import FixedTranslation
+from dragoman.search.fixed_translations import FixedTranslation
 
 
 @dataclass(frozen=True, eq=False)
