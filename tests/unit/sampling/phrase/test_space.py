@@ -114,7 +114,7 @@ def test_what_is_refused():
 def test_a_sentence_without_an_option_for_a_word_is_named():
     model = phrase_space.random_model(np.random.default_rng(6), language_models=1)
     options = PhraseTranslator(model).batch(["f4 f4", "f4"]).options
-    lm_ids = [model.lm_word_ids(name) for name in model.language_models]
+    lm_ids = [lm.ids_of(model.target_vocab) for lm in model.language_models.values()]
     batch = PhraseBatch(model, model.weights, options.take(np.array([0, 2])), lm_ids)
     with pytest.raises(DataError, match=r"sentence 1 \('f4 f4'\) has no derivation"):
         sampled(PhraseSpace(batch=batch, reordering_limit=3))
