@@ -18,9 +18,9 @@ from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
 from dragoman.sampling.chains import ChainSettings, run_chains
 from dragoman.sampling.chart.space import ChartSpace
-from dragoman.sampling.diagnostics.convergence import effective_sample_size, rank_normalised, split_r_hat
+from dragoman.sampling.diagnostics.convergence import effective_sample_size, rank_normalise, split_r_hat
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose
-from dragoman.sampling.diagnostics.results import summarise
+from dragoman.sampling.diagnostics.diagnosis_results import summarise
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling, Schedule
 from dragoman.search.chart.translator import ChartTranslator
@@ -93,7 +93,7 @@ def acceptance(translator: ChartTranslator, lines: list[str], samples: int) -> N
             trace = part.samples.trace
             assert trace is not None
             for i, first in enumerate(part.samples.sentences[:-1].tolist()):
-                ranked = rank_normalised(part.samples.scores[first + trace[i]])
+                ranked = rank_normalise(part.samples.scores[first + trace[i]])
                 shares.append(effective_sample_size(ranked) / ranked.size)
                 r_hats.append(split_r_hat(ranked))
         print(

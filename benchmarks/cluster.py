@@ -31,8 +31,8 @@ from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits
 from dragoman.search.shards import ShardedTranslator, Work
 from dragoman.search.translator import Shard, Translator
-from dragoman.training.pipeline import train
-from dragoman.training.prepare import Preparation, prepare
+from dragoman.training.pipeline import train_model
+from dragoman.training.prepare import Preparation, prepare_bitext
 from dragoman.translation.stream import Outputs, ShardResults
 from dragoman.tuning.methods.mert import Mert
 from dragoman.tuning.problems.evidence import DecodeLists
@@ -114,10 +114,10 @@ def ratios(arguments: argparse.Namespace, model: Path, texts: list[Path], cluste
         Experiment.begin(plan, out).run(runtime=runtime)
 
     sides = (arguments.data / f"multi30k/train.{language}.gz" for language in ("fr", "en"))
-    text = prepare(*sides, Preparation(), runtime=ways["two threads"])
+    text = prepare_bitext(*sides, Preparation(), runtime=ways["two threads"])
 
     def training(runtime: Runtime, out: Path) -> None:
-        train(text, runtime=runtime).model.save(out)
+        train_model(text, runtime=runtime).model.save(out)
 
     print("\n| seconds, best of rounds in turn | two threads | local:2 | speed of local:2 |\n|---|---|---|---|")
     for name, work in (("tune --method mert", tune), ("experiment", experiment), ("train", training)):

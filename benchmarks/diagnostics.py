@@ -24,7 +24,7 @@ from dragoman.evaluation.reports.sampler_report import (
     expectation_table,
 )
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose
-from dragoman.sampling.diagnostics.results import Summary, summarise
+from dragoman.sampling.diagnostics.diagnosis_results import Summary, summarise
 from dragoman.search.phrase.translator import PhraseTranslator
 from search import lines, load
 

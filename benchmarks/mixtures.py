@@ -26,13 +26,13 @@ from dragoman.core.weights import Weights
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
 from dragoman.model.edit import bake
-from dragoman.model.mixture import collapse_mixture, uniform_shares, unite_tables
+from dragoman.model.mixture import collapse_mixture, uniform_interpolation_weights, unite_tables
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.search.translator import Translator
 from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.methods.pro import Pro
 from dragoman.tuning.methods.pro_mix import ProMix
-from dragoman.tuning.problems.evidence import Decoded, DecodedLists
+from dragoman.tuning.problems.evidence import DecodedLists, DecodingResults
 from dragoman.tuning.problems.mixtures import DecodedMixtures
 from dragoman.tuning.problems.problem import weight_ranges
 from timing import TimeTable
@@ -77,7 +77,7 @@ def random_table(seed: int, pairs: int) -> PhrasePairs:
 
 def indexed_mixture(tables: dict[str, PhrasePairs]) -> PhraseTable:
     union = unite_tables(tables)
-    return PhraseTable.from_pairs(collapse_mixture(union, uniform_shares(union)))
+    return PhraseTable.from_pairs(collapse_mixture(union, uniform_interpolation_weights(union)))
 
 
 def decoding(arguments: argparse.Namespace) -> None:
@@ -94,7 +94,7 @@ def decoding(arguments: argparse.Namespace) -> None:
     parts = Translator.of(plain).search_batches(lines, forests=True)
     lists = DecodedLists(NBest.concatenate([part.nbest(100) for part in parts]))
 
-    def optimised(decoded: Decoded, tuner: Tuner, names: list[str], weights: Weights) -> object:
+    def optimised(decoded: DecodingResults, tuner: Tuner, names: list[str], weights: Weights) -> object:
         problem = decoded.problem(names, weight_ranges(names), scorer)
         return tuner.optimise(problem, weights.vector(names), rng=np.random.default_rng(1))
 

@@ -17,8 +17,8 @@ from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES, PhrasePairs
 from dragoman.core.runtime import Runtime
 from dragoman.training.extract import extract_phrases, score_reordering
 from dragoman.training.lexical import lexical_tables
-from dragoman.training.prune import significance
 from dragoman.training.score import score_phrases
+from dragoman.training.table_pruning import least_significance, negative_log_p
 
 T = TypeVar("T")
 
@@ -132,11 +132,10 @@ def main() -> None:
         print(f"  peak memory of the process {peak / 1024:.0f} MB, {before / 1024:.0f} MB before training")
         for threshold in ("a-e", "a+e"):
             start = time.perf_counter()
-            kept = significance(pairs, bitext, threshold, runtime=runtime)
+            log_p = negative_log_p(pairs, bitext, runtime=runtime)
+            kept = int((log_p >= least_significance(threshold, len(bitext))).sum())
             seconds = time.perf_counter() - start
-            print(
-                f"  significance {threshold}: {len(kept):,} pairs stay ({len(kept) / len(pairs):.1%}); {seconds:.2f} s"
-            )
+            print(f"  significance {threshold}: {kept:,} pairs stay ({kept / len(pairs):.1%}); {seconds:.2f} s")
         if not options.time_only:
             print("  against Moses, lexical tables rounded to 7 decimals:")
             compare(train(bitext, links, runtime, 7)[0], folder)

@@ -22,7 +22,7 @@ from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.bundle import Model
 from dragoman.model.edit import with_grammar
 from dragoman.text.preparation import Casing
-from dragoman.training.pipeline import TrainRecipe, train
+from dragoman.training.pipeline import TrainRecipe, train_model
 from dragoman.training.prepare import PreparedText
 from dragoman.training.rules.model import RuleModel
 
@@ -73,7 +73,7 @@ def rich_hierarchical_model(toy, tmp_path_factory):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DragomanWarning)  # of little text
         table, corpus = (
-            train(PreparedText(bitext), TrainRecipe(rule_model=RuleModel(), on_demand=one)).model
+            train_model(PreparedText(bitext), TrainRecipe(rule_model=RuleModel(), on_demand=one)).model
             for one in (False, True)
         )
     both = with_grammar(corpus, "table", table)

@@ -34,7 +34,7 @@ def test_shares_by_perplexity(dragoman, toy, tables, tmp_path):
     rows = [line.split() for line in result.out.splitlines()]
     assert rows[1] == ["score", "in", "out"]
     assert rows[2] == ["tm.bwd", "0.5000", "0.5000"]
-    assert Model.load(tmp_path / "mixed").share_names == []
+    assert Model.load(tmp_path / "mixed").interpolation_weight_names == []
 
 
 def test_what_is_kept_is_shown_translated_with_exported_and_sampled(dragoman, kept, tmp_path):

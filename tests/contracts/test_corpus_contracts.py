@@ -7,7 +7,7 @@ import pytest
 from dragoman.core.errors import DragomanError
 from dragoman.corpora import CORPORA
 from dragoman.corpora.archive import Archive
-from dragoman.corpora.builder import CorpusBuilder
+from dragoman.corpora.builder import BuildableCorpus
 from dragoman.corpora.recipe import Material, Package, Recipe, Segment
 
 RECIPES = [name for name in CORPORA.names() if issubclass(CORPORA.get(name), Recipe)]
@@ -18,7 +18,7 @@ ARCHIVES = [name for name in CORPORA.names() if issubclass(CORPORA.get(name), Ar
 def test_names_lead_to_classes(name):
     cls = CORPORA.get(name)
     assert cls.name == name == name.lower()
-    assert issubclass(cls, CorpusBuilder)
+    assert issubclass(cls, BuildableCorpus)
     assert issubclass(cls, Recipe) != issubclass(cls, Archive)
     assert cls.__doc__
     assert cls.summary == cls.summary.strip() != ""

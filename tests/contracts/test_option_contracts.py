@@ -32,7 +32,7 @@ CONCRETE = {name: cls for name, cls in OPTIONS.items() if not getattr(cls, "__ab
 
 
 def test_there_are_some():
-    assert {"dragoman.training.phrases.PhraseModel", "dragoman.training.align.hmm.Hmm"} <= CONCRETE.keys()
+    assert {"dragoman.training.phrase_model.PhraseModel", "dragoman.training.align.hmm.Hmm"} <= CONCRETE.keys()
 
 
 @pytest.mark.parametrize("name", OPTIONS)

@@ -19,7 +19,7 @@ from dragoman.cli.main import build_app
 from dragoman.core.corpus import Bitext
 from dragoman.core.options import Options
 from dragoman.core.registry import Registry
-from dragoman.training.pipeline import train
+from dragoman.training.pipeline import train_model
 
 pytestmark = pytest.mark.slow
 
@@ -160,7 +160,7 @@ def test_the_front_door_is_documented(folder):
 def test_the_front_door_is_whatever_the_package_says(monkeypatch):
     monkeypatch.setattr(dragoman, "__all__", ["Bitext", "train", "__version__"], raising=False)
     monkeypatch.setattr(dragoman, "Bitext", Bitext, raising=False)
-    monkeypatch.setattr(dragoman, "train", train, raising=False)
+    monkeypatch.setattr(dragoman, "train", train_model, raising=False)
     page = python_api.pages()["python/index.md"]
     bitext = section(page, "## Bitext")
     assert "class Bitext:\n    source: Corpus\n    target: Corpus\n" in bitext

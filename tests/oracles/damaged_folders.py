@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dragoman.core.checkpoint import Checkpoint
+from dragoman.core.checkpoint import StageCheckpoint
 from dragoman.core.errors import DragomanError
 from dragoman.core.runtime import Runtime
 from dragoman.core.work.workers import ThreadWorkers
@@ -18,8 +18,8 @@ from dragoman.model.bundle import Model
 from dragoman.search.translator import Translator
 from dragoman.serve.limits import RequestError
 from dragoman.serve.runs import Runs
-from dragoman.training.mix import Mixing, mix
-from dragoman.training.pipeline import train
+from dragoman.training.mix import Mixing, mix_models
+from dragoman.training.pipeline import train_model
 from dragoman.training.prepare import PreparedText
 from dragoman.tuning import TUNERS
 from dragoman.tuning.problems.evidence import Decoding
@@ -109,7 +109,7 @@ def tiny_texts(work):
     rng = np.random.default_rng(5)
     first, second = random_model(rng), random_model(rng)
     first.save(work / "model")
-    mix({"in": first, "out": second}, Mixing(weights="uniform", keep_components=True)).save(work / "mixed")
+    mix_models({"in": first, "out": second}, Mixing(weights="uniform", keep_components=True)).save(work / "mixed")
     lines = [random_sentence(np.random.default_rng(i), 4) for i in range(5)]
     flat = first.weights.updated({name: value / 3 for name, value in first.weights.items() if name.startswith("tm")})
     translations = [found.text for found in Translator.of(first, flat).translate(lines)]
@@ -214,16 +214,18 @@ def checkpoint_subjects(work):
     whole = work / "checkpoint" / "whole"
 
     def use(folder):
-        return {"end": attempt(lambda: _trained(bitext, folder.parent / "model", Checkpoint(folder.parent / "model")))}
+        return {
+            "end": attempt(lambda: _trained(bitext, folder.parent / "model", StageCheckpoint(folder.parent / "model")))
+        }
 
-    checkpoint = Checkpoint(whole / "model")
+    checkpoint = StageCheckpoint(whole / "model")
     _trained(bitext, whole / "model", checkpoint)
     yield Subject("checkpoint", checkpoint.folder, use)
 
 
 def _trained(bitext, out, checkpoint):
     with Workspace(100_000) as workspace:
-        train(PreparedText(bitext), runtime=Runtime(workspace=workspace, checkpoint=checkpoint)).model.save(out)
+        train_model(PreparedText(bitext), runtime=Runtime(workspace=workspace, checkpoint=checkpoint)).model.save(out)
     return {path.relative_to(out).as_posix(): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
 
 

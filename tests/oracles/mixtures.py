@@ -26,16 +26,19 @@ def random_tables(rng, count, *, size=12, scores=("bwd", "bwd_lex", "fwd", "fwd_
     return tables
 
 
-def mixed(tables, shares):
+def mixed(tables, interpolation_weights):
     """The mixture of tables as a dictionary from words to scores; a table that lacks a pair gives it nothing."""
     found = [as_dict(table) for table in tables.values()]
     return {
-        key: np.sum([np.array(part[key][0]) * shares[:, t] for t, part in enumerate(found) if key in part], axis=0)
+        key: np.sum(
+            [np.array(part[key][0]) * interpolation_weights[:, t] for t, part in enumerate(found) if key in part],
+            axis=0,
+        )
         for key in set().union(*found)
     }
 
 
-def random_shares(rng, scores, tables):
+def random_interpolation_weights(rng, scores, tables):
     return rng.dirichlet(np.ones(tables), scores)
 
 
@@ -54,7 +57,7 @@ def random_mixture_problem(rng, tables, *, pairs=15, sentences=12, candidates=8,
         probabilities=probabilities * has,
         columns=np.array([place.get(f"tm.{s}", -1) for s in scores[0]]),
         interpolation_columns=np.array([[place.get(f"mix.tm.{s}.{t}", -1) for t in scores[1]] for s in scores[0]]),
-        interpolation_weights=random_shares(rng, 2, tables),
+        interpolation_weights=random_interpolation_weights(rng, 2, tables),
     )
     plain = random_problem(rng, sentences, candidates)
     statistics = plain.statistics[rng.integers(0, len(plain.statistics), size)]
@@ -71,7 +74,7 @@ def random_mixture_problem(rng, tables, *, pairs=15, sentences=12, candidates=8,
 
 
 def random_vector(rng, problem):
-    """Weights at random and shares that sum to 1."""
+    """Weights at random, and interpolation weights that sum to 1."""
     vector = rng.normal(size=len(problem.names))
     for mixture in problem.mixtures:
         for row in mixture.interpolation_columns:

@@ -11,7 +11,7 @@ from dragoman.features import BoundaryFeature
 from dragoman.sampling.schedule import Schedule
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.batch import boundary_names
-from dragoman.search.phrase.lattice import derivation_features
+from dragoman.search.phrase.lattice import option_features
 from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space
 
@@ -71,7 +71,7 @@ class Case:
     def scores(self):
         """All derivations as rows of options, scored as a whole from their features."""
         rows = [self.row(derivation) for derivation in self.derivations]
-        features = derivation_features(self.batch, Ragged.of(rows, np.int32), np.zeros(len(rows), np.int64))
+        features = option_features(self.batch, Ragged.of(rows, np.int32), np.zeros(len(rows), np.int64))
         return dict(zip(rows, features.dot(self.translator.weights).tolist(), strict=True))
 
 

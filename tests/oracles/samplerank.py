@@ -14,7 +14,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.weights import Weights
 from dragoman.features import DocumentFeature
 from dragoman.search.phrase.batch import PhraseBatch
-from dragoman.search.phrase.lattice import derivation_features
+from dragoman.search.phrase.lattice import option_features
 from oracles.sampler import Blocks, Point
 
 #: In the kernel's order.
@@ -76,7 +76,7 @@ class NumberedBlocks(Blocks):
 
 def features(batch: PhraseBatch, sentence: int, rows: Sequence[Row]) -> list[dict[str, float]]:
     """The features of derivations of a sentence."""
-    found = derivation_features(batch, Ragged.of(rows, np.int32), np.full(len(rows), sentence))
+    found = option_features(batch, Ragged.of(rows, np.int32), np.full(len(rows), sentence))
     return [found.row(i) for i in range(len(rows))]
 
 

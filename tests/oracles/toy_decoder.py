@@ -14,7 +14,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.metrics.bleu import Bleu
 from dragoman.tuning.problems.evidence import DecodedGraphs, DecodedLists
 from dragoman.tuning.problems.problem import Problem
-from dragoman.tuning.runs.loop import BatchTraining, Loop, Task, train
+from dragoman.tuning.runs.loop import BatchTraining, Loop, Task, run_tuning
 
 NAMES = ["adequacy", "length", "noise"]
 WORDS = [f"w{i}" for i in range(30)]
@@ -100,4 +100,4 @@ def task_of(decoder):
 
 def tune(run, task, tuner, start, loop=Loop(), *, seed=1, runtime=Runtime()):
     """Tune with an optimiser; returns the weights that the run ends with."""
-    return train(run, BatchTraining(tuner, task, loop), start, keep=loop.keep, seed=seed, runtime=runtime)
+    return run_tuning(run, BatchTraining(tuner, task, loop), start, keep=loop.keep, seed=seed, runtime=runtime)

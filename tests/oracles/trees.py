@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from dragoman.formats.penn_trees import TreeFile
-from dragoman.text.parsed import ParsedLine, SourceTree
+from dragoman.text.source_trees import ParsedLine, SourceTree
 
 LABELS = ("NP", "PP", "S", "VP", "FRAG", "PRT")
 

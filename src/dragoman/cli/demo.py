@@ -34,8 +34,8 @@ from dragoman.search.limits import SearchLimits
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 from dragoman.text.preparation import TextPreparation
-from dragoman.training.pipeline import TrainingResult, train
-from dragoman.training.prepare import Preparation, prepare
+from dragoman.training.pipeline import TrainingResult, train_model
+from dragoman.training.prepare import Preparation, prepare_bitext
 from dragoman.training.rules.model import RuleModel, rules
 
 #: Number of verses to learn rules from. The number of rules grows much faster than the length of a verse.
@@ -158,9 +158,9 @@ def register(app: typer.Typer) -> None:
             CORPORA.get(_CORPUS)().build(corpus, seed=1, runtime=runtime)
         english = Preparation(source_language="en", target_language="en")
         training = corpus / "train.kjv", corpus / "train.web"
-        text = prepare(*training, english, first=sentences, runtime=runtime)
+        text = prepare_bitext(*training, english, first=sentences, runtime=runtime)
         bitext, settings = text.bitext, text.settings
-        trained = train(text, runtime=runtime)
+        trained = train_model(text, runtime=runtime)
         with runtime.stage("writing the model"):
             trained.model.save(out / "model")
         texts = _held_out(out, corpus, settings.preparation(), min(1.0, len(bitext) / _ENOUGH))

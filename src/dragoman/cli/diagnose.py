@@ -30,7 +30,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.formats.penn_trees import with_trees
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose as diagnoses
-from dragoman.sampling.diagnostics.results import SentenceDiagnostics, Summary, summarise
+from dragoman.sampling.diagnostics.diagnosis_results import SentenceDiagnostics, Summary, summarise
 from dragoman.sampling.schedule import Schedule
 from dragoman.search.limits import SearchLimits, SpaceLimits
 

@@ -16,7 +16,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.formats.arpa import read_arpa, write_arpa
 from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
-from dragoman.training.lm.interpolate import interpolate, interpolation_weights
+from dragoman.training.lm.interpolate import estimate_interpolation_weights, interpolate
 from dragoman.training.lm.kneser_ney import KneserNey, estimate as estimate_model
 
 
@@ -85,7 +85,7 @@ def register(app: typer.Typer) -> None:
         loaded = [LanguageModel.from_ngrams(read_arpa(path, runtime=runtime)) for path in models]
         weights = weight or []
         if held_out is not None:
-            weights = interpolation_weights(loaded, Corpus.read(held_out), runtime=runtime).tolist()
+            weights = estimate_interpolation_weights(loaded, Corpus.read(held_out), runtime=runtime).tolist()
             for path, value in zip(models, weights, strict=True):
                 runtime.note(f"{path}: weight {value:.4f}")
         write_arpa(out, interpolate(loaded, weights, runtime=runtime))

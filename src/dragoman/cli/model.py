@@ -24,13 +24,13 @@ from dragoman.formats.pharaoh import read_links
 from dragoman.formats.tagged_text import TaggedText, read_factored, read_tags
 from dragoman.model.bundle import Model, verify
 from dragoman.model.corpus_grammar import CorpusGrammar
-from dragoman.model.edit import bake, encode, filtered, with_grammar
+from dragoman.model.edit import bake, encode, filter_to_text, with_grammar
 from dragoman.model.grammar import Grammar
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.rule_scores import AlignedText
 from dragoman.training.adapt import tuning_bitext
 from dragoman.training.align import ALIGNERS
-from dragoman.training.mix import Mixing, TuningText, mix as mix_models
+from dragoman.training.mix import Mixing, TuningText, mix_models
 from dragoman.training.rules.extract import aligned_text
 
 Chosen = TypeVar("Chosen", bound=Feature)
@@ -86,7 +86,7 @@ def register(app: typer.Typer) -> None:
         """Keep only the phrase pairs or rules that can be used for a given text; all else is unchanged."""
         refuse_existing(out, force)
         loaded = Model.load(model)
-        small = filtered(loaded, encode(loaded, source), runtime=machine.runtime())
+        small = filter_to_text(loaded, encode(loaded, source), runtime=machine.runtime())
         small.save(out)
         print_model(small, title=str(out))
 

@@ -33,7 +33,7 @@ from dragoman.normalisation.characters import CharacterModel
 from dragoman.normalisation.evaluate import NormalisationScores, evaluate as measured, is_correct, mcnemar
 from dragoman.normalisation.examples import Spelling, read_examples, table_sentences
 from dragoman.normalisation.lexicon import Lexicon, stemmer
-from dragoman.normalisation.normaliser import Normaliser, suggestions
+from dragoman.normalisation.normaliser import SpellingNormaliser, suggestions
 from dragoman.normalisation.running_text import MarkupMode, RunningText, SplitLine
 from dragoman.normalisation.training import Learning, NormaliserRecipe, train_normaliser
 
@@ -144,7 +144,7 @@ def register(app: typer.Typer) -> None:
         taken from the examples if they have any, otherwise from the text. With --tokens, each line is one form, as in
         `evaluate`. Words that contain a tag or an entity are not changed.
         """
-        normaliser, rule = Normaliser.load(model), _rule(decision, decision_option)
+        normaliser, rule = SpellingNormaliser.load(model), _rule(decision, decision_option)
         runtime = machine.runtime()
 
         def explained(sentences: Sequence[Sequence[str]]) -> list[list[NormalisedWord]]:
@@ -184,7 +184,7 @@ def register(app: typer.Typer) -> None:
         Prints form, current normalisation, frequency, confidence, alternatives. Correct the second column, and the
         lines are examples: give them to `train` as another --examples. Training again takes seconds.
         """
-        normaliser, runtime = Normaliser.load(model), machine.runtime()
+        normaliser, runtime = SpellingNormaliser.load(model), machine.runtime()
         if tokens:
             words = [word for sentence in table_sentences(read_lines(text)) for word in sentence]
         else:
@@ -221,7 +221,7 @@ def register(app: typer.Typer) -> None:
         against the first normaliser.
         """
         cut_to_stem = None if stem is None else stemmer(stem)
-        normalisers = {str(path): Normaliser.load(path) for path in model}
+        normalisers = {str(path): SpellingNormaliser.load(path) for path in model}
         first = next(iter(normalisers.values()))
         spellings = {one.spelling for one in normalisers.values()}
         if len(spellings) > 1:

@@ -53,7 +53,7 @@ from dragoman.tuning.runs.rerank import (
     missing_from,
     of_file,
     references_of,
-    reranked,
+    rerank_nbest,
     with_features,
     without_empty,
 )
@@ -192,7 +192,7 @@ def register(app: typer.Typer) -> None:
                 f"{weights}: {len(idle):,} of {len(lists.features.names):,} features have no weight and are"
                 f" ignored: {', '.join(idle[:3])}{', ...' if len(idle) > 3 else ''}"
             )
-        sorted_lists = reranked(lists, chosen)
+        sorted_lists = rerank_nbest(lists, chosen)
         if wanted is not None:
             sorted_lists = wanted.arrange(sorted_lists, candidates, runtime=runtime)
         elif not ids:

@@ -18,7 +18,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.journal import weights_file
 from dragoman.core.weights import Weights
 from dragoman.evaluation.statistics.intervals import full_signature
-from dragoman.evaluation.statistics.weight_changes import Change, compare_weights, scaled
+from dragoman.evaluation.statistics.weight_changes import Change, compare_weights, scale_weights
 from dragoman.metrics.combined import parse_metric
 from dragoman.tuning.runs.run import Run
 
@@ -108,7 +108,7 @@ def _add_weights(app: typer.Typer) -> None:
         """
         sides: list[Mapping[str, float]] = [_read(path, prefix) for path in (before, after)]
         if same_scale:
-            sides = [scaled(side) for side in sides]
+            sides = [scale_weights(side) for side in sides]
         found = compare_weights(*sides)
         changes = sorted(found.changes, key=lambda c: -c.relative) if by == "relative" else found.changes
         shown = changes[:limit]

@@ -12,15 +12,15 @@ from dragoman.cli.model import print_model
 from dragoman.cli.shell.commands import MACHINE, MAIN
 from dragoman.cli.shell.flags import Flags, Force, command, refuse_existing
 from dragoman.cli.shell.machine import ClusterMachine
-from dragoman.core.checkpoint import Checkpoint
+from dragoman.core.checkpoint import StageCheckpoint
 from dragoman.core.errors import UsageError
 from dragoman.core.options import parse_options
 from dragoman.core.workspace import Workspace, format_size, free_memory, memory_size
 from dragoman.training.align import ALIGNERS
 from dragoman.training.lm.kneser_ney import KneserNey
-from dragoman.training.phrases import PhraseModel
-from dragoman.training.pipeline import TrainRecipe, train as train_model
-from dragoman.training.prepare import Cleaning, Preparation, prepare, read_target
+from dragoman.training.phrase_model import PhraseModel
+from dragoman.training.pipeline import TrainRecipe, train_model
+from dragoman.training.prepare import Cleaning, Preparation, prepare_bitext, read_target
 from dragoman.training.rules.model import RuleModel
 
 
@@ -110,12 +110,12 @@ def register(app: typer.Typer) -> None:
         with (
             machine.open() as opened,
             Workspace(limit, temporary) as workspace,
-            Checkpoint(out) as checkpoint,
+            StageCheckpoint(out) as checkpoint,
         ):
             runtime = replace(opened, workspace=workspace, checkpoint=checkpoint)
             here = runtime.here()
             runtime.note(f"memory: {format_size(limit)}")
-            text = prepare(source, target, preparation, runtime=here)
+            text = prepare_bitext(source, target, preparation, runtime=here)
             rules = rule_model if hierarchical else None
             model = train_model(
                 text,

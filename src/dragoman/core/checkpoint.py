@@ -26,7 +26,7 @@ from dragoman.core.store import Arrays, load_arrays
 _KEY = "key"
 
 
-class Checkpoint:
+class StageCheckpoint:
     """A hidden folder with a folder for each complete stage; removed when training ends, unless it is killed.
 
     The key of a stage identifies its inputs: a stage with another key is computed again.

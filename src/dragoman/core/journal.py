@@ -60,7 +60,7 @@ def unseal(data: bytes, before: int = 0) -> tuple[dict[str, Any], bool] | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class JournalLine:
     """A line of a journal: its entry, whether it has a checksum, and the position in the file where it ends."""
 
     entry: dict[str, Any]
@@ -78,7 +78,7 @@ class JournalContents:
     """All intact lines of a journal up to the first damaged one, and the text of that one."""
 
     data: bytes
-    lines: tuple[Line, ...]
+    lines: tuple[JournalLine, ...]
     damaged: bytes | None = None
 
 
@@ -123,7 +123,7 @@ def _whole(contents: JournalContents, lines: int) -> bytes:
 
 def parse_journal(data: bytes) -> JournalContents:
     """Read the bytes of a journal."""
-    lines: list[Line] = []
+    lines: list[JournalLine] = []
     end = before = 0
     for text in data.split(b"\n")[:-1]:
         found = unseal(text, before)
@@ -131,7 +131,7 @@ def parse_journal(data: bytes) -> JournalContents:
             return JournalContents(data, tuple(lines), text)
         end += len(text) + 1
         before = zlib.crc32(b"\n", zlib.crc32(text, before))
-        lines.append(Line(*found, end))
+        lines.append(JournalLine(*found, end))
     return JournalContents(data, tuple(lines))
 
 
@@ -280,7 +280,7 @@ class RecordedRun:
     def _path(self, name: str) -> Path:
         return self.folder / name
 
-    def _lines(self) -> Sequence[Line]:
+    def _lines(self) -> Sequence[JournalLine]:
         """Return the lines of all finished iterations; refuse a log that is damaged anywhere."""
         contents = self._journal.read()
         good = _good(contents)
@@ -309,11 +309,11 @@ def parse_events(data: bytes, path: PathLike) -> list[dict[str, Any]]:
     return [_event(line) for line in good]
 
 
-def _event(line: Line) -> dict[str, Any]:
+def _event(line: JournalLine) -> dict[str, Any]:
     return {key: value for key, value in line.entry.items() if key != FILES}
 
 
-def _damage(contents: JournalContents, good: Sequence[Line]) -> str | None:
+def _damage(contents: JournalContents, good: Sequence[JournalLine]) -> str | None:
     """Return what the log has in place of the next event, if anything."""
     if len(good) == len(contents.lines) and contents.damaged is None:
         return None
@@ -321,7 +321,7 @@ def _damage(contents: JournalContents, good: Sequence[Line]) -> str | None:
     return f"found '{text[:80].decode(errors='replace')}'"
 
 
-def _good(contents: JournalContents) -> Sequence[Line]:
+def _good(contents: JournalContents) -> Sequence[JournalLine]:
     """Return the lines before the first that is not an event."""
     wrong = (i for i, line in enumerate(contents.lines) if not _is_event(line.entry, i + 1))
     return contents.lines[: next(wrong, len(contents.lines))]

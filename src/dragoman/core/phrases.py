@@ -46,8 +46,8 @@ class Components:
         """Return the components of the given pairs, in that order."""
         return replace(self, probabilities=self.probabilities[rows])
 
-    def mixed(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the probabilities of the mixture, a column per score; `shares` are the weights, a row per score.
+    def mixed(self, interpolation_weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the probabilities of the mixture, a column per score; weights have a row per score.
 
         >>> parts = Components(("in", "out"), np.array([[[0.5], [0.25]], [[0.0], [1.0]]], np.float32))
         >>> parts.mixed(np.array([[0.75, 0.25]])).tolist()
@@ -55,7 +55,7 @@ class Components:
         """
         mixture = np.zeros((len(self.probabilities), self.probabilities.shape[2]))
         for t in range(len(self.names)):
-            mixture += self.probabilities[:, t] * shares[:, t]
+            mixture += self.probabilities[:, t] * interpolation_weights[:, t]
         return mixture
 
 

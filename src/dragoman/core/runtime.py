@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from dragoman.core.checkpoint import Checkpoint
+from dragoman.core.checkpoint import StageCheckpoint
 from dragoman.core.progress import SILENT, PartProgress, Progress, ProgressCallback, ProgressRecorder
 from dragoman.core.work.workers import ThreadWorkers, Workers
 from dragoman.core.workspace import Workspace
@@ -43,7 +43,7 @@ class Runtime:
     progress: Progress = SILENT
     workspace: Workspace = field(default_factory=Workspace)
     workers: Workers = ThreadWorkers()
-    checkpoint: Checkpoint | None = None
+    checkpoint: StageCheckpoint | None = None
 
     @property
     def parts_at_once(self) -> int:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from dragoman.core.registry import Registry
-from dragoman.corpora.builder import CorpusBuilder
+from dragoman.corpora.builder import BuildableCorpus
 
-CORPORA = Registry("corpus", "dragoman.corpora", CorpusBuilder)
+CORPORA = Registry("corpus", "dragoman.corpora", BuildableCorpus)

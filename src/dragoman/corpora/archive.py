@@ -17,7 +17,7 @@ from dragoman.core.options import option
 from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
 from dragoman.core.toml import format_toml
-from dragoman.corpora.builder import CorpusBuilder
+from dragoman.corpora.builder import BuildableCorpus
 from dragoman.corpora.download import download
 
 
@@ -59,7 +59,7 @@ class ArchiveManifest:
 
 
 @dataclass(frozen=True)
-class Archive(CorpusBuilder):
+class Archive(BuildableCorpus):
     """Published files, with their own split and tokens; a subclass is only data.
 
     They come from their own addresses, from a `mirror`, or from a `folder`. A mirror has them under the names that

@@ -24,7 +24,7 @@ class AnyManifest(Protocol):
 
 
 @dataclass(frozen=True)
-class CorpusBuilder(Options, ABC):
+class BuildableCorpus(Options, ABC):
     """A corpus that can be built: a `Recipe` makes it from packages, an `Archive` has its published files."""
 
     name: ClassVar[str]

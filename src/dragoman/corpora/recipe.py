@@ -16,7 +16,7 @@ from dragoman.core.files import PathLike, open_output, output_folder
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.core.toml import format_toml
-from dragoman.corpora.builder import CorpusBuilder
+from dragoman.corpora.builder import BuildableCorpus
 from dragoman.corpora.text import fold, normalise
 
 
@@ -167,7 +167,7 @@ class Material:
 
 
 @dataclass(frozen=True)
-class Recipe(CorpusBuilder):
+class Recipe(BuildableCorpus):
     """A parallel corpus made from packages; a new recipe is one file with a subclass that has a name and gathers."""
 
     #: True if equal sides may be a translation, as between two stages of a language; else they count as untranslated.

@@ -14,7 +14,7 @@ from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.decision.lattice import LatticeRule, NGramValues, ScoredString, candidates
+from dragoman.decision.lattice_rule import LatticeRule, NGramValues, ScoredString, candidates
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
 from dragoman.forest.ngrams import expected_counts
 from dragoman.metrics.bleu import bleu_scores

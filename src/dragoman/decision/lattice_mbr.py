@@ -13,7 +13,7 @@ from dragoman.core.nbest import NBest
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.decision.lattice import LatticeRule, NGramValues, ScoredString, best_string, candidates
+from dragoman.decision.lattice_rule import LatticeRule, NGramValues, ScoredString, best_string, candidates
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
 from dragoman.forest.ngrams import split_by_context, split_posteriors
 

@@ -9,7 +9,7 @@ from dragoman.core.nbest import NBest
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.decision.lattice import best_string, choose_each
+from dragoman.decision.lattice_rule import best_string, choose_each
 from dragoman.decision.posterior import hypothesis_scores
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind, Rule
 

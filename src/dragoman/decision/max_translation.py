@@ -14,7 +14,7 @@ from dragoman.core.nbest import NBest
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.decision.lattice import LatticeRule, ScoredString
+from dragoman.decision.lattice_rule import LatticeRule, ScoredString
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
 from dragoman.forest.batch import structure, texts
 from dragoman.forest.inside_outside import log_partition

@@ -15,7 +15,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.toml import format_toml, read_toml
 from dragoman.decision import RULES
-from dragoman.decision.lattice import LatticeRule
+from dragoman.decision.lattice_rule import LatticeRule
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind, Rule
 from dragoman.forest.kbest import nbest
 from dragoman.forest.prune import prune_to_density

@@ -17,7 +17,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.vocab import BOS, EOS
-from dragoman.decision.lattice import LatticeRule, NGramValues, ScoredString, candidates
+from dragoman.decision.lattice_rule import LatticeRule, NGramValues, ScoredString, candidates
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
 from dragoman.forest.derivation import best_derivation, yields
 from dragoman.forest.ngrams import split_by_context, split_counts
@@ -69,7 +69,7 @@ class Variational(LatticeRule):
             return self.choose_pruned(evidence, self._of_hypergraph, runtime=runtime)
         posterior = self.posterior(evidence)
         counts = NGramValues.expected_counts(
-            bounded(posterior.strings, self.order),
+            add_sentence_boundaries(posterior.strings, self.order),
             posterior.sentences,
             posterior.probabilities,
             self.order,
@@ -103,7 +103,9 @@ class Variational(LatticeRule):
         scores: NDArray[np.float64],
         runtime: Runtime,
     ) -> NDArray[np.float64]:
-        sums = model.sums(bounded(strings, self.order), sentences, self.order, missing=-np.inf, runtime=runtime)
+        sums = model.sums(
+            add_sentence_boundaries(strings, self.order), sentences, self.order, missing=-np.inf, runtime=runtime
+        )
         return np.asarray(_weighted(self.order_weights, sums).sum(axis=1) + _weighted(self.derivation_weight, scores))
 
 
@@ -127,7 +129,7 @@ def log_model(counts: NGramValues) -> NGramValues:
     return counts.with_values(np.where(event, np.where(expected > 0, logs, -np.inf), 0.0))
 
 
-def bounded(strings: Ragged[np.int32], order: int) -> Ragged[np.int32]:
+def add_sentence_boundaries(strings: Ragged[np.int32], order: int) -> Ragged[np.int32]:
     """Return the strings with `order - 1` sentence starts before and a sentence end after them."""
     starts = np.repeat(strings.offsets[:-1], order - 1)
     places = np.concatenate([starts, strings.offsets[1:]])

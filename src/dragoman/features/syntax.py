@@ -14,7 +14,7 @@ from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import option
 from dragoman.model.feature_types import SpanFeature, SpansInUse
-from dragoman.text.parsed import SourceTree
+from dragoman.text.source_trees import SourceTree
 
 #: The labels of Chiang, Marton & Resnik, section 3.
 COARSE = ("NP", "PP", "S", "VP", "SBAR", "ADJP", "ADVP", "QP")

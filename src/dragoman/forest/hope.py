@@ -95,7 +95,7 @@ class InDocument:
 
 
 @dataclass(frozen=True, eq=False)
-class Rescored:
+class RankedDerivations:
     """Derivations (edges in pre-order) of different strings, best first, with their scores.
 
     `scores` are the model's, `values` the objective's, and `counts` has words and matches of each order.
@@ -118,7 +118,7 @@ def rescore(
     *,
     beam: int = BEAM,
     floor: float = -np.inf,
-) -> list[Rescored]:
+) -> list[RankedDerivations]:
     """Return for each objective the k best strings, each with its best derivation, or as many as there are.
 
     Goes bottom-up through the hypergraph, as a decoder with a language model does: the state of a partial string is
@@ -158,6 +158,6 @@ def rescore(
     )
     every = Ragged(edges, offsets)
     return [
-        Rescored(every.take(np.arange(begin, end)), scores[begin:end], values[begin:end], counts[begin:end])
+        RankedDerivations(every.take(np.arange(begin, end)), scores[begin:end], values[begin:end], counts[begin:end])
         for begin, end in itertools.pairwise(lists.tolist())
     ]

@@ -50,7 +50,7 @@ def write_cdec_grammar(path: PathLike, rules: PhrasePairs, *, runtime: Runtime =
 
 
 @dataclass(frozen=True)
-class Segment:
+class CdecSegment:
     """A line of cdec's input: a sentence, the path of its grammar, its number, and its reference, if any."""
 
     text: str
@@ -59,7 +59,7 @@ class Segment:
     reference: str | None = None
 
 
-def read_segments(path: PathLike) -> list[Segment]:
+def read_segments(path: PathLike) -> list[CdecSegment]:
     """Read lines `<seg grammar="grammars/0.gz" id="0"> la maison </seg> ||| the house`.
 
     The id and the reference with its bars may be missing. Grammars are searched beside the file, then in the working
@@ -68,7 +68,7 @@ def read_segments(path: PathLike) -> list[Segment]:
     return [_segment(path, number, line) for number, line in enumerate(read_lines(path), 1)]
 
 
-def _segment(path: PathLike, number: int, line: str) -> Segment:
+def _segment(path: PathLike, number: int, line: str) -> CdecSegment:
     match = _SEGMENT.fullmatch(line.strip())
     expected = '<seg grammar="FILE" id="NUMBER"> text </seg>'
     if match is None or _ATTRIBUTE.sub("", match[1]).strip():
@@ -76,7 +76,7 @@ def _segment(path: PathLike, number: int, line: str) -> Segment:
     attributes = {name: quoted or bare for name, quoted, bare in _ATTRIBUTE.findall(match[1])}
     if not attributes.get("grammar"):
         raise DataError("the segment names no grammar", path=path, line=number, expected=expected)
-    return Segment(
+    return CdecSegment(
         " ".join(match[2].split()),
         _grammar_file(path, number, attributes["grammar"]),
         attributes.get("id"),
@@ -96,7 +96,7 @@ def _grammar_file(path: PathLike, number: int, stated: str) -> Path:
     )
 
 
-def read_segment_grammars(path: PathLike, *, runtime: Runtime = Runtime()) -> tuple[list[Segment], PhrasePairs]:
+def read_segment_grammars(path: PathLike, *, runtime: Runtime = Runtime()) -> tuple[list[CdecSegment], PhrasePairs]:
     """Read input in which each sentence has a grammar, and merge the rules of all these grammars.
 
     A rule of several grammars is taken from the first. A sentence can therefore also use rules that were extracted for

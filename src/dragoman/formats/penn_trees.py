@@ -16,7 +16,7 @@ import numpy as np
 from dragoman.core.display import shorten
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, read_lines
-from dragoman.text.parsed import ParsedLine, SourceTree, first_difference, same_boundaries
+from dragoman.text.source_trees import ParsedLine, SourceTree, first_difference, same_boundaries
 from dragoman.text.words import words_of
 
 #: A part of speech with its word, an opening bracket with its label, a closing bracket, or a word.

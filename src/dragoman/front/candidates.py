@@ -35,7 +35,7 @@ from dragoman.tuning.runs.rerank import (
     missing_from,
     of_file,
     references_of,
-    reranked,
+    rerank_nbest,
     with_features,
     without_empty,
 )
@@ -123,7 +123,7 @@ def rerank(
     unknown = [name for name in chosen if name not in lists.features.names]
     if unknown:
         raise UsageError(f"there is a weight for '{unknown[0]}', which no hypothesis has")
-    best = reranked(lists, chosen if isinstance(chosen, Weights) else Weights(chosen))
+    best = rerank_nbest(lists, chosen if isinstance(chosen, Weights) else Weights(chosen))
     found = first_hypotheses(best)
     return [found.get(i, "") for i in range(len(best))]
 

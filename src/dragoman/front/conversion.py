@@ -16,7 +16,7 @@ from dragoman.model.moses import import_moses
 from dragoman.model.scfg import import_cdec, import_joshua
 from dragoman.training.adapt import AdaptRecipe, check_systems, domain_first, tuning_bitext
 from dragoman.training.align import ALIGNERS
-from dragoman.training.mix import Mixing, TuningText, mix as mix_models
+from dragoman.training.mix import Mixing, TuningText, mix_models
 
 
 def load_moses(ini: File, *, threads: int | None = None, progress: Progress | bool = True) -> System:

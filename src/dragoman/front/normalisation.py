@@ -13,13 +13,13 @@ from dragoman.core.options import split_options
 from dragoman.core.progress import Progress, available_cores
 from dragoman.core.runtime import Runtime
 from dragoman.decision.settings import Decision
-from dragoman.front.texts import File, Sentences, file_of, files_of, runtime_of, sentences_of, words_of
+from dragoman.front.texts import File, Sentences, check_words, file_of, files_of, runtime_of, sentences_of
 from dragoman.normalisation.candidate_lists import NormalisedWord
 from dragoman.normalisation.characters import CharacterModel
 from dragoman.normalisation.evaluate import NormalisationScores, evaluate
 from dragoman.normalisation.examples import Examples, Spelling, read_examples, table_sentences
 from dragoman.normalisation.lexicon import Lexicon
-from dragoman.normalisation.normaliser import Normaliser as Engine, Suggestion, suggestions
+from dragoman.normalisation.normaliser import SpellingNormaliser as Engine, Suggestion, suggestions
 from dragoman.normalisation.running_text import MarkupMode, RunningText, change_text
 from dragoman.normalisation.training import Learning, NormaliserRecipe, train_normaliser
 
@@ -81,16 +81,16 @@ class Normaliser:
 
     def words(self, words: Sequence[str]) -> list[str]:
         """Return the modern spelling of each word of a sentence."""
-        return self.engine.normalise(words_of(words), runtime=self._runtime)
+        return self.engine.normalise(check_words(words), runtime=self._runtime)
 
     def explain(self, words: Sequence[str]) -> list[NormalisedWord]:
         """Return the modern spelling of each word, with its probability and alternatives."""
-        return self.engine.explain(words_of(words), runtime=self._runtime)
+        return self.engine.explain(check_words(words), runtime=self._runtime)
 
     @accept_old_names
     def suggest(self, words: Iterable[str], limit: int | None = 100) -> list[Suggestion]:
         """Rank the forms of a text for annotation: frequent forms with uncertain normalisations first."""
-        return suggestions(self.engine, words_of(words), limit=limit, runtime=self._runtime)
+        return suggestions(self.engine, check_words(words), limit=limit, runtime=self._runtime)
 
     def evaluate(self, examples: Pairs) -> NormalisationScores:
         """Return the accuracy on unseen examples."""

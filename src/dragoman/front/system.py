@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, overload
 
-from dragoman.core.checkpoint import Checkpoint
+from dragoman.core.checkpoint import StageCheckpoint
 from dragoman.core.display import html_table, pluralise
 from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
@@ -34,9 +34,9 @@ from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 from dragoman.training.align import ALIGNERS
 from dragoman.training.lm.kneser_ney import KneserNey
-from dragoman.training.phrases import PhraseModel
-from dragoman.training.pipeline import TrainRecipe, train as train_model
-from dragoman.training.prepare import Cleaning, Preparation, prepare
+from dragoman.training.phrase_model import PhraseModel
+from dragoman.training.pipeline import TrainRecipe, train_model
+from dragoman.training.prepare import Cleaning, Preparation, prepare_bitext
 from dragoman.training.rules.model import RuleModel
 from dragoman.translation.stream import Outputs, SentenceResult, Stream
 from dragoman.tuning import TUNERS
@@ -407,12 +407,12 @@ def train(
         open_runtime(cluster, threads, progress) as opened,
         TextFiles() as files,
         Workspace(limit, temporary) as workspace,
-        Checkpoint(out) as checkpoint,
+        StageCheckpoint(out) as checkpoint,
     ):
         runtime = replace(opened, workspace=workspace, checkpoint=checkpoint)
         how = Preparation.from_dict(text)
         sides = files.path(source, "source"), files.path(target, "target")
-        prepared = prepare(*sides, how, runtime=runtime.here())
+        prepared = prepare_bitext(*sides, how, runtime=runtime.here())
         train_model(prepared, recipe, runtime=runtime).model.save(out)
     return load(out, threads=threads)
 

@@ -53,7 +53,7 @@ def sentences_of(text: Sentences) -> list[str]:
     return list(read_lines(text)) if isinstance(text, PathLike) else _checked(text)
 
 
-def words_of(words: Iterable[str]) -> list[str]:
+def check_words(words: Iterable[str]) -> list[str]:
     """Return a list of words; refuse a string, which would be a list of letters."""
     if isinstance(words, str | PathLike):
         raise UsageError(f"found '{shorten(str(words))}'; expected a list of words")

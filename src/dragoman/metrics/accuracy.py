@@ -14,7 +14,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Metric, signature
-from dragoman.metrics.references import Compared, References, ReferenceScorer, change_words
+from dragoman.metrics.references import HypothesisReferenceIds, References, ReferenceScorer, change_words
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,12 @@ class AccuracyScorer(ReferenceScorer):
         words = self.references.encode(hypotheses)
         equal = np.zeros(len(words), bool)
         for reference in self.references.rows:
-            equal |= kernels.edit_distances(Compared(words, sentences, reference).for_kernels(), runtime.threads) == 0
+            equal |= (
+                kernels.edit_distances(
+                    HypothesisReferenceIds(words, sentences, reference).for_kernels(), runtime.threads
+                )
+                == 0
+            )
         return np.column_stack([equal, np.ones(len(words))]).astype(np.float64)
 
     def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:

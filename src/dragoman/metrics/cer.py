@@ -15,7 +15,7 @@ from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.error_rate import ErrorRate, ErrorRateScorer
 from dragoman.metrics.metric import signature
-from dragoman.metrics.references import Compared, Preparation, References, change_words
+from dragoman.metrics.references import HypothesisReferenceIds, Preparation, References, change_words
 from dragoman.text.words import are_characters, characters_of
 
 
@@ -54,7 +54,7 @@ class Cer(ErrorRate):
         """Write the words of text as characters."""
         return self._characters
 
-    def edits(self, compared: Compared, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
+    def edits(self, compared: HypothesisReferenceIds, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
         """Count insertions, deletions and substitutions of characters."""
         return kernels.edit_distances(compared.for_kernels(), runtime.threads)
 

@@ -16,7 +16,7 @@ from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import SACREBLEU, Metric, signature
-from dragoman.metrics.references import Compared, References, ReferenceScorer, change_words, ngram_totals
+from dragoman.metrics.references import HypothesisReferenceIds, References, ReferenceScorer, change_words, ngram_totals
 
 _PUNCTUATION = re.compile(r"""(\S+)([!-/:-@\[-`{-~])(?!\S)|(?<!\S)([!-/:-@\[-`{-~])(\S+)""")
 
@@ -82,8 +82,10 @@ class ChrfScorer(ReferenceScorer):
 
         def against(reference_characters: Ragged[np.int32], reference_words: Ragged[np.int32]) -> NDArray[np.float64]:
             counts = [
-                _overlap(Compared(characters, sentences, reference_characters), self.metric.char_order, runtime),
-                _overlap(Compared(words, sentences, reference_words), self.metric.word_order, runtime),
+                _overlap(
+                    HypothesisReferenceIds(characters, sentences, reference_characters), self.metric.char_order, runtime
+                ),
+                _overlap(HypothesisReferenceIds(words, sentences, reference_words), self.metric.word_order, runtime),
             ]
             return np.concatenate(counts, axis=1)
 
@@ -119,7 +121,7 @@ def _is_space() -> NDArray[np.bool_]:
     return np.array([chr(point).isspace() for point in range(0x10000)])
 
 
-def _overlap(compared: Compared, order: int, runtime: Runtime) -> NDArray[np.float64]:
+def _overlap(compared: HypothesisReferenceIds, order: int, runtime: Runtime) -> NDArray[np.float64]:
     """Return n-grams of the hypothesis, of the reference, and in both, for each order in turn."""
     hypotheses, sentences, references = compared
     if order == 0:

@@ -15,7 +15,13 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Metric, signature
-from dragoman.metrics.references import Compared, Preparation, References, ReferenceScorer, words_as_in_sacrebleu
+from dragoman.metrics.references import (
+    HypothesisReferenceIds,
+    Preparation,
+    References,
+    ReferenceScorer,
+    words_as_in_sacrebleu,
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,7 @@ class ErrorRate(Metric):
         return None
 
     @abstractmethod
-    def edits(self, compared: Compared, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
+    def edits(self, compared: HypothesisReferenceIds, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
         """Count the edits from each hypothesis to its sentence's reference."""
 
 
@@ -67,7 +73,7 @@ class ErrorRateScorer(ReferenceScorer):
     ) -> NDArray[np.float64]:
         """Return for each hypothesis: edits, reference length."""
         words = self.references.encode(hypotheses)
-        compared = [Compared(words, sentences, reference) for reference in self.references.rows]
+        compared = [HypothesisReferenceIds(words, sentences, reference) for reference in self.references.rows]
         edits = np.stack([self.metric.edits(one, runtime=runtime) for one in compared], axis=0)
         return np.column_stack([edits.min(axis=0), self.references.lengths.mean(axis=0)[sentences]])
 
@@ -86,7 +92,7 @@ class Wer(WordErrorRate):
 
     name: ClassVar[str] = "wer"
 
-    def edits(self, compared: Compared, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
+    def edits(self, compared: HypothesisReferenceIds, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
         """Count insertions, deletions and substitutions."""
         return kernels.edit_distances(compared.for_kernels(), runtime.threads)
 
@@ -101,7 +107,7 @@ class Per(WordErrorRate):
 
     name: ClassVar[str] = "per"
 
-    def edits(self, compared: Compared, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
+    def edits(self, compared: HypothesisReferenceIds, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
         """Count unmatched words, on the side that has more of them."""
         longer = np.maximum(compared.hypotheses.lengths, compared.references.lengths[compared.sentences])
         return longer - compared.matches(1, runtime=runtime)[:, 0].astype(np.int64)

@@ -20,7 +20,7 @@ from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Metric, signature
-from dragoman.metrics.references import Compared, References, ReferenceScorer, change_words
+from dragoman.metrics.references import HypothesisReferenceIds, References, ReferenceScorer, change_words
 
 # A word is [C](VC){m}[V] where C and V are runs of consonants and vowels; y is a vowel after a consonant.
 _CONSONANT = "(?:[^aeiouy]|(?<![^aeiou])y)"
@@ -185,8 +185,8 @@ class MeteorScorer(ReferenceScorer):
 
         def against(reference: Ragged[np.int32], reference_stems: Ragged[np.int32]) -> NDArray[np.float64]:
             matches = kernels.meteor_matches(
-                Compared(words, sentences, reference).for_kernels(),
-                Compared(stems, sentences, reference_stems).for_kernels(),
+                HypothesisReferenceIds(words, sentences, reference).for_kernels(),
+                HypothesisReferenceIds(stems, sentences, reference_stems).for_kernels(),
                 self.metric.beam,
                 runtime.threads,
             )

@@ -157,7 +157,7 @@ class References:
 
         An n-gram counts 1, or the number in `values` at its occurrence in the grouped references.
         """
-        compared = Compared(words, sentences, self.grouped)
+        compared = HypothesisReferenceIds(words, sentences, self.grouped)
         return compared.matches(order, values, references=len(self), runtime=runtime)
 
     def sentences(self, hypotheses: Corpus, sentences: NDArray[np.int64] | None) -> NDArray[np.int64]:
@@ -165,7 +165,7 @@ class References:
         return checked_sentences(len(hypotheses), sentences, self.lines)
 
 
-class Compared(NamedTuple):
+class HypothesisReferenceIds(NamedTuple):
     """Hypotheses and references in the same ids: hypothesis i translates `sentences[i]`."""
 
     hypotheses: Ragged[np.int32]
@@ -312,7 +312,7 @@ def tokenise(corpus: Corpus, tokenisation: Tokenisation, *, lowercase: bool = Fa
     return change_lines(corpus, lambda line: tokeniser((line.lower() if lowercase else line).rstrip()))
 
 
-def is_installed(tokenisation: Tokenisation) -> bool:
+def tokeniser_installed(tokenisation: Tokenisation) -> bool:
     """Return whether a tokeniser is installed: those of MeCab need further packages."""
     try:
         _sacrebleu_tokeniser(tokenisation)

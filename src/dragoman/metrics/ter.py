@@ -13,7 +13,7 @@ from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.error_rate import ErrorRate
 from dragoman.metrics.metric import SACREBLEU, signature
-from dragoman.metrics.references import Compared, Preparation, change_lines, words_as_in_sacrebleu
+from dragoman.metrics.references import HypothesisReferenceIds, Preparation, change_lines, words_as_in_sacrebleu
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,6 @@ class Ter(ErrorRate):
         tokeniser = TercomTokenizer(self.normalised, self.no_punctuation, self.asian_support, self.case_sensitive)
         return lambda corpus: change_lines(corpus, lambda line: str(tokeniser(line.rstrip())))
 
-    def edits(self, compared: Compared, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
+    def edits(self, compared: HypothesisReferenceIds, *, runtime: Runtime = Runtime()) -> NDArray[np.int64]:
         """Count shifts, insertions, deletions and substitutions."""
         return kernels.translation_edits(compared.for_kernels(), runtime.threads)

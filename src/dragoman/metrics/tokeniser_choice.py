@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dragoman.core.corpus import Corpus
 from dragoman.metrics.combined import parse_metric, tokenises
 from dragoman.metrics.metric import Metric
-from dragoman.metrics.references import Tokenisation, is_installed
+from dragoman.metrics.references import Tokenisation, tokeniser_installed
 
 #: Shorter texts do not show how they were prepared.
 _ENOUGH_WORDS = 30
@@ -60,7 +60,7 @@ class _TextForm:
 
 
 @dataclass(frozen=True)
-class Tokeniser:
+class TokeniserChoice:
     """A tokeniser for some text, and the reason for it."""
 
     name: Tokenisation
@@ -73,7 +73,7 @@ class Tokeniser:
 
 def tokeniser_of(
     references: Sequence[Corpus], outputs: Sequence[Corpus] = (), language: str | None = None
-) -> Tokeniser:
+) -> TokeniserChoice:
     """Choose a tokeniser of sacreBLEU for a text: none if it is tokenised, otherwise the default.
 
     The default is 13a, or sacreBLEU's tokeniser for the language, which is guessed from the script of the references
@@ -89,14 +89,14 @@ def tokeniser_of(
         if all(_TextForm.of(text).tokenised for text in references) and not any(
             _TextForm.of(text).tokenised is False for text in outputs
         ):
-            return Tokeniser("none", "the text looks tokenised")
+            return TokeniserChoice("none", "the text looks tokenised")
         language, why = _language_of(references[0]), "the text looks raw"
     else:
         why = f"the language is {language}"
     name = _TOKENISERS.get(re.split("[-_]", language.lower())[0], "13a")
-    if not is_installed(name):
-        return Tokeniser("char", f"{why}, and {name} is not installed (pip install 'sacrebleu[{name[:2]}]')")
-    return Tokeniser(name, why)
+    if not tokeniser_installed(name):
+        return TokeniserChoice("char", f"{why}, and {name} is not installed (pip install 'sacrebleu[{name[:2]}]')")
+    return TokeniserChoice(name, why)
 
 
 def _language_of(corpus: Corpus) -> str:

@@ -46,7 +46,7 @@ from dragoman.model.feature_types import (
 )
 from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
-from dragoman.model.mixture import read_shares, share_names
+from dragoman.model.mixture import interpolation_weight_names, read_interpolation_weights
 from dragoman.model.parts import (
     CASING,
     CHART_FEATURES,
@@ -143,27 +143,27 @@ class Model:
         return names
 
     @property
-    def share_names(self) -> list[str]:
+    def interpolation_weight_names(self) -> list[str]:
         """The names of interpolation weights of tables in mixtures; they belong to no feature."""
         return [name for rows in self._mixtures.values() for row in rows for name in row]
 
     @property
     def weight_names(self) -> list[str]:
         """All names that must have a weight: dense and global features, and interpolation weights."""
-        return [*self.feature_names, *self.share_names]
+        return [*self.feature_names, *self.interpolation_weight_names]
 
     @cached_property
     def _mixtures(self) -> dict[str, list[list[str]]]:
         """The names of the interpolation weights of each mixture table, a row for each score."""
         return {
-            name: share_names(name, table.score_names, table.components.names)
+            name: interpolation_weight_names(name, table.score_names, table.components.names)
             for name, table in self.tables.items()
             if table.components is not None
         }
 
-    def shares(self, weights: Mapping[str, float]) -> dict[str, NDArray[np.float64]]:
+    def interpolation_weights(self, weights: Mapping[str, float]) -> dict[str, NDArray[np.float64]]:
         """Return the interpolation weights of each mixture table, a row for each score; each row must sum to 1."""
-        return {name: read_shares(rows, weights) for name, rows in self._mixtures.items()}
+        return {name: read_interpolation_weights(rows, weights) for name, rows in self._mixtures.items()}
 
     @property
     def sparse_prefixes(self) -> tuple[str, ...]:
@@ -273,7 +273,7 @@ class Model:
         if missing:
             raise DataError(f"has no weight for {_some(missing)}", path=file, expected="one for every feature")
         try:
-            self.shares(weights)
+            self.interpolation_weights(weights)
         except UsageError as error:
             raise DataError(str(error), path=file) from None
         idle = [name for name in others if not self._can_have(name)]

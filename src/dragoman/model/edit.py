@@ -106,7 +106,7 @@ def _weights(model: Model, name: str, grammar: Grammar) -> dict[str, float]:
     return {feature: untuned[feature] for feature in _names(name, grammar.score_names)}
 
 
-def filtered(model: Model, corpus: Corpus, *, runtime: Runtime = Runtime()) -> Model:
+def filter_to_text(model: Model, corpus: Corpus, *, runtime: Runtime = Runtime()) -> Model:
     """Keep only the phrase pairs and rules whose source side matches a text (in the words of the model, see `encode`).
 
     What is left of a grammar on demand is a table of its rules for the text.
@@ -136,13 +136,13 @@ def encode(model: Model, path: PathLike) -> Corpus:
 
 
 def bake(model: Model, weights: Weights | None = None) -> Model:
-    """Return a model whose mixture tables are collapsed with the shares of `weights`, by default its own."""
+    """Return a model whose mixture tables are collapsed with given interpolation weights, by default its own."""
     weights = model.weights if weights is None else weights
     tables = dict(model.tables)
-    for name, shares in model.shares(weights).items():
+    for name, interpolation_weights in model.interpolation_weights(weights).items():
         pairs = tables[name].to_pairs(model.source_vocab, model.target_vocab)
-        tables[name] = PhraseTable.from_pairs(collapse_mixture(pairs, shares))
-    names = set(model.share_names)
+        tables[name] = PhraseTable.from_pairs(collapse_mixture(pairs, interpolation_weights))
+    names = set(model.interpolation_weight_names)
     return replace(
         model, tables=tables, weights=Weights({name: value for name, value in weights.items() if name not in names})
     )

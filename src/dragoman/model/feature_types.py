@@ -28,7 +28,7 @@ from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.grammar import Grammar
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.rule_scores import AlignedText
-from dragoman.text.parsed import SourceTree
+from dragoman.text.source_trees import SourceTree
 
 T = TypeVar("T", bound=np.integer)
 

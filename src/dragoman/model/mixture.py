@@ -1,7 +1,7 @@
 """Several phrase tables as one: the union of their pairs, and linear mixtures Σ λ p of their scores (Haddow 2013).
 
-The interpolation weights (shares) λ of the tables in each score sum to 1. They are fixed (`collapse_mixture`), or are
-weights of the model: `mix.tm.fwd.in` is the share of the table `in` in the score `fwd` of the table `tm`.
+The interpolation weights λ of the tables in each score sum to 1. They are fixed (`collapse_mixture`), or are
+weights of the model: `mix.tm.fwd.in` is that of the table `in` in the score `fwd` of the table `tm`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab, common_vocab
 from dragoman.core.weights import Weights
 
-#: The prefix of the names of shares.
-SHARES = "mix."
+#: The prefix of the names of interpolation weights.
+INTERPOLATION_PREFIX = "mix."
 
-#: The largest difference of a sum of shares from 1.
+#: The largest difference of a sum of interpolation weights from 1.
 ROUNDING = 1e-6
 
 #: The first letters of the name of a score that counts the pairs which only a later table has.
@@ -32,42 +32,46 @@ PROVENANCE = "from_"
 _NAME = re.compile(r"[\w-]+")
 
 
-def share_names(table: str, score_names: Sequence[str], components: Sequence[str]) -> list[list[str]]:
-    """Name the shares of a mixture: a row for each score.
+def interpolation_weight_names(table: str, score_names: Sequence[str], components: Sequence[str]) -> list[list[str]]:
+    """Name the interpolation weights of a mixture: a row for each score.
 
-    >>> share_names("tm", ["fwd"], ["in", "out"])
+    >>> interpolation_weight_names("tm", ["fwd"], ["in", "out"])
     [['mix.tm.fwd.in', 'mix.tm.fwd.out']]
     """
-    return [[f"{SHARES}{table}.{score}.{component}" for component in components] for score in score_names]
+    return [[f"{INTERPOLATION_PREFIX}{table}.{score}.{component}" for component in components] for score in score_names]
 
 
-def read_shares(names: Sequence[Sequence[str]], weights: Mapping[str, float]) -> NDArray[np.float64]:
-    """Return the shares that weights give a mixture, by `share_names`; they must be there and sum to 1."""
+def read_interpolation_weights(names: Sequence[Sequence[str]], weights: Mapping[str, float]) -> NDArray[np.float64]:
+    """Return the interpolation weights of the given names, a row per score; all must be there, and rows sum to 1."""
     missing = [name for row in names for name in row if name not in weights]
     if missing:
         raise UsageError(f"there is no weight for {missing[0]}; expected a share for each table of the mixture")
-    shares = np.array([[weights[name] for name in row] for row in names], np.float64).reshape(len(names), -1)
-    check_shares(shares, [row[0].rpartition(".")[0] for row in names])
-    return shares
+    interpolation_weights = np.array([[weights[name] for name in row] for row in names], np.float64).reshape(
+        len(names), -1
+    )
+    check_interpolation_weights(interpolation_weights, [row[0].rpartition(".")[0] for row in names])
+    return interpolation_weights
 
 
-def check_shares(shares: NDArray[np.float64], what: Sequence[str]) -> None:
-    """Refuse shares that are negative or do not sum to 1; `what` names the rows."""
-    for row, name in zip(shares, what, strict=True):
-        shown = ", ".join(f"{share:g}" for share in row)
+def check_interpolation_weights(interpolation_weights: NDArray[np.float64], what: Sequence[str]) -> None:
+    """Refuse interpolation weights that are negative or do not sum to 1; `what` names the rows."""
+    for row, name in zip(interpolation_weights, what, strict=True):
+        shown = ", ".join(f"{weight:g}" for weight in row)
         if not (row >= 0).all():
             raise UsageError(f"the shares {shown} of {name} are not all at least 0; expected probabilities")
         if not abs(float(row.sum()) - 1) <= ROUNDING:
             raise UsageError(f"the shares {shown} of {name} sum to {row.sum():.6g}; expected 1")
 
 
-def normalise_shares(shares: NDArray[np.float64], what: Sequence[str]) -> NDArray[np.float64]:
-    """Divide each row of shares by its sum, which must not be 0."""
-    for row, name in zip(shares, what, strict=True):
+def normalise_interpolation_weights(
+    interpolation_weights: NDArray[np.float64], what: Sequence[str]
+) -> NDArray[np.float64]:
+    """Divide each row of interpolation weights by its sum, which must not be 0."""
+    for row, name in zip(interpolation_weights, what, strict=True):
         if not ((row >= 0).all() and 0 < row.sum() < np.inf):
-            shown = ", ".join(f"{share:g}" for share in row)
+            shown = ", ".join(f"{weight:g}" for weight in row)
             raise UsageError(f"the shares {shown} of {name} cannot be made to sum to 1; expected some above 0")
-    scaled: NDArray[np.float64] = shares / shares.sum(axis=1, keepdims=True)
+    scaled: NDArray[np.float64] = interpolation_weights / interpolation_weights.sum(axis=1, keepdims=True)
     return scaled
 
 
@@ -105,8 +109,8 @@ def _number_pairs(tables: Sequence[PhrasePairs]) -> _NumberedPairs:
 def unite_tables(tables: Mapping[str, PhrasePairs], *, reordering: PhrasePairs | None = None) -> PhrasePairs:
     """Return the pairs of all tables, each once, with the tables' scores as components.
 
-    Scores are those of the first table until they are mixed (`with_shares`, `collapse_mixture`). Links come from the
-    first table that has a pair, and so do orientations, if the table `reordering` lacks it.
+    Scores are those of the first table until they are mixed (`with_interpolation_weights`, `collapse_mixture`). Links
+    come from the first table that has a pair, and so do orientations, if the table `reordering` lacks it.
     """
     check_tables(tables)
     parts = list(tables.values())
@@ -192,29 +196,29 @@ def check_tables(tables: Mapping[str, PhrasePairs]) -> None:
                 raise UsageError(f"no {side} word of the table '{name}' is in '{first}': are they of one language?")
 
 
-def named_shares(table: str, pairs: PhrasePairs, shares: NDArray[np.float64]) -> Weights:
-    """Return the shares of the components of a union as weights, by name."""
+def named_interpolation_weights(table: str, pairs: PhrasePairs, interpolation_weights: NDArray[np.float64]) -> Weights:
+    """Return the interpolation weights of the components of a union by name."""
     assert pairs.components is not None
-    names = share_names(table, pairs.score_names, pairs.components.names)
-    return Weights(zip((name for row in names for name in row), shares.ravel().tolist(), strict=True))
+    names = interpolation_weight_names(table, pairs.score_names, pairs.components.names)
+    return Weights(zip((name for row in names for name in row), interpolation_weights.ravel().tolist(), strict=True))
 
 
-def uniform_shares(pairs: PhrasePairs) -> NDArray[np.float64]:
-    """Return equal shares for all components, in each score."""
+def uniform_interpolation_weights(pairs: PhrasePairs) -> NDArray[np.float64]:
+    """Return equal interpolation weights for all components, in each score."""
     assert pairs.components is not None
     count = len(pairs.components.names)
     return np.full((len(pairs.score_names), count), 1 / count)
 
 
-def with_shares(pairs: PhrasePairs, shares: NDArray[np.float64]) -> PhrasePairs:
+def with_interpolation_weights(pairs: PhrasePairs, interpolation_weights: NDArray[np.float64]) -> PhrasePairs:
     """Return a union of tables with the scores of another mixture; its components stay."""
     assert pairs.components is not None
-    return replace(pairs, scores=pairs.components.mixed(shares).astype(np.float32))
+    return replace(pairs, scores=pairs.components.mixed(interpolation_weights).astype(np.float32))
 
 
-def collapse_mixture(pairs: PhrasePairs, shares: NDArray[np.float64]) -> PhrasePairs:
-    """Return the mixture as an ordinary table; pairs that only tables without a share have are left out."""
-    mixed = replace(with_shares(pairs, shares), components=None)
+def collapse_mixture(pairs: PhrasePairs, interpolation_weights: NDArray[np.float64]) -> PhrasePairs:
+    """Return the mixture as an ordinary table; pairs that only tables of weight 0 have are left out."""
+    mixed = replace(with_interpolation_weights(pairs, interpolation_weights), components=None)
     there = mixed.scores.any(axis=1)
     return mixed if there.all() else mixed.take(np.flatnonzero(there))
 

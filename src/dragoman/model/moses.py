@@ -26,12 +26,12 @@ from dragoman.model.bundle import Model
 from dragoman.model.edit import bake
 from dragoman.model.moses_chart import import_hierarchical, write_hierarchical
 from dragoman.model.moses_parts import (
-    file_of,
+    feature_file,
     name_part,
+    name_weights,
     penalty_weights,
     read_language_models,
     table_limit_of,
-    weighted,
     write_language_models,
 )
 from dragoman.model.parts import Settings, phrase_features, reordering_features
@@ -56,7 +56,7 @@ def import_moses(path: PathLike, *, runtime: Runtime = Runtime()) -> Model:
     for feature in (f for f in ini.features if f.is_phrase_table):
         name = name_part("tm", len(tables))
         pairs = read_phrase_table(
-            file_of(path, feature), source_vocab=source_vocab, target_vocab=target_vocab, runtime=runtime
+            feature_file(path, feature), source_vocab=source_vocab, target_vocab=target_vocab, runtime=runtime
         )
         source_vocab, target_vocab = pairs.source_vocab, pairs.target_vocab
         tables[name] = pairs
@@ -66,16 +66,16 @@ def import_moses(path: PathLike, *, runtime: Runtime = Runtime()) -> Model:
             # The fifth weight of old tables, whose fifth score is e for every phrase.
             weights["phrase_penalty"] = weights.get("phrase_penalty", 0.0) + given[-1]
             given = given[:-1]
-        weights |= weighted(path, feature, names, given)
+        weights |= name_weights(path, feature, names, given)
     for i, feature in enumerate(f for f in ini.features if f.is_reordering):
         name = name_part("lr", i)
-        reordering = read_reordering(file_of(path, feature), runtime=runtime)
+        reordering = read_reordering(feature_file(path, feature), runtime=runtime)
         if reordering.scores.shape[1] != 6:
             raise DataError(
                 f"has {reordering.scores.shape[1]} scores", path=feature.file, expected="6 (msd-bidirectional-fe)"
             )
         tables = {table: attach_reordering(pairs, reordering, name, runtime=runtime) for table, pairs in tables.items()}
-        weights |= weighted(path, feature, reordering_features(name), feature.weights)
+        weights |= name_weights(path, feature, reordering_features(name), feature.weights)
     language_models = read_language_models(path, ini, weights, runtime=runtime)
     if not tables:
         raise DataError("names no phrase table", path=path, expected="a phrase-based model")

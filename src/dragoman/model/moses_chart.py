@@ -38,7 +38,7 @@ from dragoman.formats.moses.rule_table import (
 from dragoman.model.bundle import Model
 from dragoman.model.grammar import Grammar
 from dragoman.model.moses_parts import (
-    file_of,
+    feature_file,
     name_part,
     penalty_weights,
     read_language_models,
@@ -60,10 +60,10 @@ def import_hierarchical(path: PathLike, ini: MosesIni, *, runtime: Runtime = Run
     """Read everything that a configuration for moses_chart names: rule tables, glue grammar, ARPA files, weights."""
     weights = {"rule_penalty": 0.0} | penalty_weights(ini, _PENALTIES)
     tables = [feature for feature in ini.features if feature.is_phrase_table]
-    glue = [feature for feature in tables if is_glue_grammar(file_of(path, feature))]
+    glue = [feature for feature in tables if is_glue_grammar(feature_file(path, feature))]
     if len(glue) != 1:
         raise DataError(f"names {len(glue)} glue grammars", path=path, expected="one, with rules such as S → S X")
-    weights["glue"] = math.log(read_glue_grammar(file_of(path, glue[0]))) * _glue_weight(path, glue[0])
+    weights["glue"] = math.log(read_glue_grammar(feature_file(path, glue[0]))) * _glue_weight(path, glue[0])
     grammars: dict[str, PhrasePairs] = {}
     source_vocab, target_vocab = Vocab.of(), Vocab.of()
     penalties: list[float] = []
@@ -72,7 +72,7 @@ def import_hierarchical(path: PathLike, ini: MosesIni, *, runtime: Runtime = Run
             continue
         name = name_part("tm", len(grammars))
         rules = read_rule_table(
-            file_of(path, feature), source_vocab=source_vocab, target_vocab=target_vocab, runtime=runtime
+            feature_file(path, feature), source_vocab=source_vocab, target_vocab=target_vocab, runtime=runtime
         )
         source_vocab, target_vocab = rules.source_vocab, rules.target_vocab
         grammars[name] = rules

@@ -20,14 +20,16 @@ def name_part(stem: str, i: int) -> str:
     return stem if i == 0 else f"{stem}{i + 1}"
 
 
-def file_of(path: PathLike, feature: MosesFeature) -> Path:
+def feature_file(path: PathLike, feature: MosesFeature) -> Path:
     """Return the file of a feature, which must have one."""
     if feature.file is None:
         raise DataError(f"{feature.kind} {feature.name} names no file", path=path, line=feature.line)
     return feature.file
 
 
-def weighted(path: PathLike, feature: MosesFeature, names: Sequence[str], weights: Sequence[float]) -> dict[str, float]:
+def name_weights(
+    path: PathLike, feature: MosesFeature, names: Sequence[str], weights: Sequence[float]
+) -> dict[str, float]:
     """The weights of a feature by our names; refuses any other number of them."""
     if len(names) != len(weights):
         raise DataError(
@@ -51,8 +53,8 @@ def read_language_models(
     language_models: dict[str, LanguageModel] = {}
     for i, feature in enumerate(f for f in ini.features if f.is_language_model):
         name = name_part("lm", i)
-        language_models[name] = LanguageModel.from_ngrams(read_arpa(file_of(path, feature), runtime=runtime))
-        weights |= weighted(path, feature, [name], feature.weights)
+        language_models[name] = LanguageModel.from_ngrams(read_arpa(feature_file(path, feature), runtime=runtime))
+        weights |= name_weights(path, feature, [name], feature.weights)
     return language_models
 
 

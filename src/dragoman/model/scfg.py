@@ -21,14 +21,14 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.formats.arpa import read_arpa, write_arpa
 from dragoman.formats.cdec import (
-    Segment,
+    CdecSegment,
     read_cdec_grammar,
     read_cdec_weights,
     read_segment_grammars,
     write_cdec_grammar,
     write_cdec_weights,
 )
-from dragoman.formats.joshua import read_joshua_grammar, write_joshua_grammar
+from dragoman.formats.joshua_grammar import read_joshua_grammar, write_joshua_grammar
 from dragoman.model.bundle import Model
 from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
@@ -55,7 +55,7 @@ def import_cdec_segments(
     language_models: Sequence[PathLike] = (),
     weights: PathLike | None = None,
     runtime: Runtime = Runtime(),
-) -> tuple[list[Segment], Model]:
+) -> tuple[list[CdecSegment], Model]:
     """Read input in which each sentence names a grammar: its sentences, and one model with the rules of all."""
     sentences, rules = read_segment_grammars(segments, runtime=runtime)
     return sentences, _cdec_model(rules, language_models, weights, runtime)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.nbest import NBest
-from dragoman.metrics.references import Compared
+from dragoman.metrics.references import HypothesisReferenceIds
 from dragoman.model.language_model import LanguageModel
 from dragoman.normalisation.edit_costs import code_points, skeleton
 from dragoman.normalisation.lexicon import Lexicon, Memory
@@ -97,7 +97,7 @@ class CandidateGenerator:
         rows = np.array([row for candidates in found for row, _, _ in candidates.values()])
         marks = np.array([marks for candidates in found for _, *marks in candidates.values()])
         extra = [row for form, candidates in zip(forms, found, strict=True) for row in self._features(form, candidates)]
-        compared = Compared(code_points(texts), of_form, code_points(forms))
+        compared = HypothesisReferenceIds(code_points(texts), of_form, code_points(forms))
         edits = kernels.edit_distances(compared.for_kernels(), 1).astype(np.float64)
         letters = -self.memory.edit_costs.costs(forms, texts, of_form)
         columns = own[rows], np.array(extra, np.float64), np.stack([edits, letters], axis=1), marks

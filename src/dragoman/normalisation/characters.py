@@ -25,8 +25,8 @@ from dragoman.normalisation.lexicon import Lexicon
 from dragoman.search.limits import SearchLimits
 from dragoman.training.align import ALIGNERS
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
-from dragoman.training.phrases import PhraseModel
-from dragoman.training.pipeline import TrainRecipe, train
+from dragoman.training.phrase_model import PhraseModel
+from dragoman.training.pipeline import TrainRecipe, train_model
 from dragoman.training.prepare import Cleaning, PreparedText
 from dragoman.tuning import TUNERS
 from dragoman.tuning.problems.evidence import Decoding
@@ -89,7 +89,7 @@ def character_model(
         phrase_model=PhraseModel(max_phrase_length=options.max_phrase_length, reordering=False),
         kneser_ney=KneserNey(order=options.lm_order),
     )
-    model = train(PreparedText(bitext, SETTINGS), recipe, runtime=runtime.quiet(warns=False)).model
+    model = train_model(PreparedText(bitext, SETTINGS), recipe, runtime=runtime.quiet(warns=False)).model
     models = {_EXAMPLES: model.language_models["lm"]} | ({} if words is None else {_WORDS: words})
     scores = {name: table.score_names for name, table in model.tables.items()}
     return replace(model, language_models=models, weights=initial_weights(scores, [], models))

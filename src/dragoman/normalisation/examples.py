@@ -59,7 +59,7 @@ class Capitals:
     def written(self, word: str, modern: str) -> str:
         """Capitalise a lower-case form as in the examples, or else like the historical word."""
         form = self.forms.get((pattern(word), modern))
-        return cased(word, modern) if form is None else form
+        return match_case(word, modern) if form is None else form
 
     def save(self, path: Path) -> None:
         """Write lines of pattern, form in lower case and form."""
@@ -94,11 +94,13 @@ def pattern(word: str) -> Pattern:
     return "initial" if letters and (letters[0].isupper() or letters[0].istitle()) else "lower"
 
 
-def cased(word: str, modern: str) -> str:
+def match_case(word: str, modern: str) -> str:
     """Capitalise a lower-case form like a word: its first letter, or all.
 
-    >>> cased("Vnd", "und"), cased("VND", "und"), cased("vnd", "und"), cased("V", "in"), cased("VNS", "'s")
-    ('Und', 'UND', 'und', 'In', "'S")
+    >>> match_case("Vnd", "und"), match_case("VND", "und"), match_case("vnd", "und")
+    ('Und', 'UND', 'und')
+    >>> match_case("V", "in"), match_case("VNS", "'s")
+    ('In', "'S")
     """
     return _cased(pattern(word), modern)
 

@@ -34,7 +34,7 @@ _DIGIT = re.compile(r"\d")
 
 
 @dataclass(frozen=True, eq=False)
-class Normaliser:
+class SpellingNormaliser:
     """Converter of words to modern spelling: a model of characters proposes candidates, a log-linear model chooses.
 
     Each form is normalised once, however often it occurs.
@@ -184,7 +184,7 @@ class Normaliser:
                 stream.write(format_toml(about).encode())
 
     @classmethod
-    def load(cls, folder: PathLike) -> Normaliser:
+    def load(cls, folder: PathLike) -> SpellingNormaliser:
         """Open a folder that `save` wrote."""
         folder = Path(folder)
         if not (folder / NAME).is_file():
@@ -239,7 +239,7 @@ class Suggestion(NamedTuple):
 
 
 def suggestions(
-    normaliser: Normaliser,
+    normaliser: SpellingNormaliser,
     words: Iterable[str],
     *,
     limit: int | None = None,

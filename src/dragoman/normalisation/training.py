@@ -18,7 +18,7 @@ from dragoman.normalisation.choice import CONTEXT_WEIGHTS, CandidateScorer, Cont
 from dragoman.normalisation.evaluate import is_correct
 from dragoman.normalisation.examples import Capitals, Examples, Spelling
 from dragoman.normalisation.lexicon import Lexicon, Memory
-from dragoman.normalisation.normaliser import Normaliser
+from dragoman.normalisation.normaliser import SpellingNormaliser
 from dragoman.search.translator import Translator
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Tuner
@@ -74,7 +74,7 @@ def train_normaliser(
     *,
     words: LanguageModel | None = None,
     runtime: Runtime = Runtime(),
-) -> Normaliser:
+) -> SpellingNormaliser:
     """Train on examples; weights are tuned on `dev`, or if there is none, on each part of the examples in turn.
 
     `lexicon` is a list of modern words, the more the better; `words` is the language model that `words_model` makes of
@@ -101,9 +101,11 @@ def train_normaliser(
         model = replace(work.model(examples), weights=parts[0][0].weights)
     choice = work.choice(parts)
 
-    def normaliser(model: Model, known: Examples) -> Normaliser:
+    def normaliser(model: Model, known: Examples) -> SpellingNormaliser:
         candidates = recipe.learning.candidates
-        return Normaliser(model, Memory.of(known), lexicon, choice, recipe.spelling, candidates, capitals=capitals)
+        return SpellingNormaliser(
+            model, Memory.of(known), lexicon, choice, recipe.spelling, candidates, capitals=capitals
+        )
 
     capitals = Capitals.of(examples.capitalised)
     found = normaliser(model, examples)
@@ -171,7 +173,9 @@ class _Training:
         return parts
 
 
-def context_weight(normaliser: Normaliser, known: Examples, dev: Examples, *, runtime: Runtime = Runtime()) -> float:
+def context_weight(
+    normaliser: SpellingNormaliser, known: Examples, dev: Examples, *, runtime: Runtime = Runtime()
+) -> float:
     """Return the weight of the context with the highest accuracy on a development set; the least of equal ones."""
     words = [token.historical for token in dev.tokens]
     forms = normaliser.forms(words, runtime=runtime)

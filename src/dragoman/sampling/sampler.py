@@ -16,9 +16,9 @@ from dragoman.core.samples import DocumentTrace, Samples
 from dragoman.core.weights import Weights
 from dragoman.features import GlobalFeature
 from dragoman.sampling.chains import ChainResult, ChainSettings, refuse_document_features, run_chains
-from dragoman.sampling.forest import Forest
 from dragoman.sampling.global_features import GlobalFunctions, document_parts
 from dragoman.sampling.schedule import Sampling
+from dragoman.sampling.search_forest import Forest
 from dragoman.sampling.space import AnySpace, space_for
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translator import Translator

@@ -18,8 +18,8 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.core.weights import Weights
-from dragoman.sampling.forest import Forest
 from dragoman.sampling.global_features import GlobalFunctions
+from dragoman.sampling.search_forest import Forest
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translation import SearchResult
 

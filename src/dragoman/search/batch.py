@@ -21,7 +21,7 @@ from dragoman.features import PairFeature, PairsInUse, SpanFeature, SpansInUse, 
 from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translation import SearchResult
-from dragoman.text.parsed import ParsedLine, SourceTree
+from dragoman.text.source_trees import ParsedLine, SourceTree
 
 
 def trees_of(model: Model, lines: Sequence[str]) -> list[SourceTree]:

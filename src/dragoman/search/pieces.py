@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from dragoman.search.translation import Phrase, Subtree, Translation
-from dragoman.text.parsed import ParsedLine
+from dragoman.text.source_trees import ParsedLine
 from dragoman.text.words import words_of
 
 Step = TypeVar("Step", Phrase, Subtree)

@@ -65,7 +65,7 @@ class ShardedTranslator:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class TranslatorSpec:
     """Everything needed to make a translator on a machine that has the model on disk."""
 
     model: Path
@@ -77,7 +77,7 @@ class Recipe:
     markup: bool
 
     @classmethod
-    def of(cls, translator: Translator, folder: Path) -> Recipe:
+    def of(cls, translator: Translator, folder: Path) -> TranslatorSpec:
         """Return the recipe of a translator whose model is in a folder."""
         of = translator
         digest = model_digest(folder)
@@ -116,10 +116,10 @@ class _Search(Generic[Made]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         assert self.folder is not None
-        return _search_again, (Recipe.of(self.translator, self.folder), self.work)
+        return _search_again, (TranslatorSpec.of(self.translator, self.folder), self.work)
 
 
-def _search_again(recipe: Recipe, work: Work[Made]) -> _Search[Made]:
+def _search_again(recipe: TranslatorSpec, work: Work[Made]) -> _Search[Made]:
     return _Search(recipe.translator(), recipe.model, work)
 
 

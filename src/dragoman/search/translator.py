@@ -152,7 +152,7 @@ class Translator(ABC):
         """Return the translator for a model's kind.
 
         `weights` replace the model's. `climbing` is greedy search instead of the beam search, or after it. With
-        `markup`, sentences may fix translations of spans, see `markup.py`. `features` are added to the model's.
+        `markup`, sentences may fix translations (`fixed_translations.py`). `features` are added to the model's.
         """
         search: type[Translator] = resolve_name(_SEARCHES[model.kind])
         return search(

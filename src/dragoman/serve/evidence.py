@@ -26,7 +26,7 @@ from dragoman.model.bundle import Model
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.serve import schemas
-from dragoman.serve.hypergraph_cache import SearchedGraph
+from dragoman.serve.hypergraph_cache import CachedHypergraph
 from dragoman.serve.json_bodies import Answer, RawJson, api_router
 from dragoman.serve.limits import RequestError
 from dragoman.serve.service import Service
@@ -64,7 +64,11 @@ def routes(service: Service) -> APIRouter:
         service.check_size("size", asked.size, service.limits.nbest)
         source = source_of(asked)
         weights = model.weighted(asked.weights).weights
-        mixed = [name for name in model.system.model.share_names if weights[name] != model.system.weights[name]]
+        mixed = [
+            name
+            for name in model.system.model.interpolation_weight_names
+            if weights[name] != model.system.weights[name]
+        ]
         if mixed:
             raise UsageError(
                 f"the share {mixed[0]} changes features, not weights: a hypergraph has the shares it was made with"
@@ -97,17 +101,17 @@ def routes(service: Service) -> APIRouter:
     return router
 
 
-def _searched(system: System, source: Source, *, prepared: bool, most_edges: int) -> SearchedGraph:
+def _searched(system: System, source: Source, *, prepared: bool, most_edges: int) -> CachedHypergraph:
     """Search a sentence and return its whole hypergraph, unless that is too large."""
     (search,) = system.translator.search_batches(prepared_lines(system, [source], prepared=prepared), forests=True)
     graph = search.hypergraph(0)
     if graph.edges > most_edges:
         raise RequestError(422, f"the hypergraph has {graph.edges:,} edges; expected at most {most_edges:,}")
-    return SearchedGraph(graph, search)
+    return CachedHypergraph(graph, search)
 
 
 def _reweighted(
-    model: Model, kept: SearchedGraph, source: Source, weights: Weights, size: int, prepared: bool
+    model: Model, kept: CachedHypergraph, source: Source, weights: Weights, size: int, prepared: bool
 ) -> dict[str, Any]:
     """Find the best derivation and the best hypotheses of a hypergraph under other weights."""
     with np.errstate(over="ignore", invalid="ignore"):  # they are refused below

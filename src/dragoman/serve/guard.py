@@ -17,7 +17,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dragoman.serve.connections import Bodies, request_under_way
 from dragoman.serve.json_bodies import has_more_values, may_have_more_values
-from dragoman.serve.limits import LIBRETRANSLATE, Limits, Place, Places, Rate, RequestError, error_body, refusal_of
+from dragoman.serve.limits import (
+    LIBRETRANSLATE,
+    Limits,
+    Places,
+    Rate,
+    RequestError,
+    RequestSlot,
+    error_body,
+    refusal_of,
+)
 from dragoman.serve.service import Metrics
 
 Headers = Mapping[bytes, bytes]
@@ -165,7 +174,7 @@ class Guard:
         body = await bodies.read(request.receive)
         request.is_whole = True
         await self._check_values(headers, body)
-        place = Place(self._places, known=request.known)
+        place = RequestSlot(self._places, known=request.known)
         try:
             client = _Client(body, request.receive)
             scope["place"] = place

@@ -22,7 +22,7 @@ _give_back = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 
 @dataclass(frozen=True, eq=False)
-class SearchedGraph:
+class CachedHypergraph:
     """The hypergraph of a sentence with features, and the search result, which can describe derivations."""
 
     graph: Hypergraph
@@ -46,7 +46,7 @@ class HypergraphCache:
 
     def __init__(self, most_bytes: int):
         self._most = most_bytes
-        self._graphs: OrderedDict[Hashable, SearchedGraph] = OrderedDict()
+        self._graphs: OrderedDict[Hashable, CachedHypergraph] = OrderedDict()
         self._lock = threading.Lock()
         self._thrown_away = 0
         self.bytes = 0
@@ -60,7 +60,7 @@ class HypergraphCache:
             self._graphs.clear()
             self.bytes = 0
 
-    def get_or_make(self, key: Hashable, make: Callable[[], SearchedGraph]) -> tuple[SearchedGraph, bool]:
+    def get_or_make(self, key: Hashable, make: Callable[[], CachedHypergraph]) -> tuple[CachedHypergraph, bool]:
         """Return the hypergraph of a key and whether it was made now; make and cache it if there is none."""
         with self._lock:
             if key in self._graphs:

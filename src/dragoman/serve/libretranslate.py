@@ -15,7 +15,7 @@ from dragoman.core.errors import UsageError
 from dragoman.serve import schemas
 from dragoman.serve.guard import Access
 from dragoman.serve.json_bodies import NO_JSON, Answer, refusal_of_body
-from dragoman.serve.limits import Place, RequestError
+from dragoman.serve.limits import RequestError, RequestSlot
 from dragoman.serve.models import NamedModel
 from dragoman.serve.segmentation import html_text
 from dragoman.serve.service import Service
@@ -150,7 +150,7 @@ async def _read(request: Request, access: Access, most: int) -> LibreRequest:
         asked = LibreRequest.model_validate(await _fields(request, most))
     except ValidationError as error:
         raise refusal_of_body(error, 400) from None
-    place: Place = request.scope["place"]
+    place: RequestSlot = request.scope["place"]
     if not place.known:
         access.check_key(asked.api_key)
         place.become_known()

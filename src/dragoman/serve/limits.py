@@ -131,7 +131,7 @@ class Places:
         self._taken[known] -= 1
 
 
-class Place:
+class RequestSlot:
     """The place of a request while it is worked on."""
 
     def __init__(self, places: Places, *, known: bool):

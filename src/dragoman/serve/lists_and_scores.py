@@ -20,7 +20,7 @@ from dragoman.serve import schemas
 from dragoman.serve.json_bodies import Answer, api_router
 from dragoman.serve.service import Service, check_metric
 from dragoman.serve.translation import ALONE, hypotheses_json
-from dragoman.tuning.runs.rerank import first_weights, reranked, with_features
+from dragoman.tuning.runs.rerank import first_weights, rerank_nbest, with_features
 
 
 def routes(service: Service) -> APIRouter:
@@ -91,7 +91,7 @@ def _reranked(asked: schemas.RerankRequest) -> dict[str, Any]:
     shown = with_features(lists, {})
     chosen = rerank(lists, asked.weights)
     scores = shown.features.dot(Weights(asked.weights))
-    found = reranked(shown, Weights(asked.weights))
+    found = rerank_nbest(shown, Weights(asked.weights))
     rows: list[dict[str, Any]] = []
     for name, text, begin, end in zip(
         shown.sentence_ids, chosen, shown.sentences.tolist(), shown.sentences.tolist()[1:], strict=False

@@ -16,7 +16,7 @@ from dragoman.core.errors import DragomanError, UsageError
 from dragoman.core.store import Origin, array_origins, changed_in_place, copied_arrays
 from dragoman.core.weights import Weights
 from dragoman.front.system import System, load
-from dragoman.normalisation.normaliser import MODEL, NAME, Normaliser
+from dragoman.normalisation.normaliser import MODEL, NAME, SpellingNormaliser
 from dragoman.serve import schemas
 from dragoman.serve.limits import RequestError, refusal_of
 
@@ -28,7 +28,7 @@ _log = logging.getLogger("dragoman.serve")
 _LOOK = 0.05
 
 
-class Watched(Generic[T]):
+class ReloadableFiles(Generic[T]):
     """An object that was loaded from the files of a folder, while they are as their `origins` say.
 
     Its arrays are mapped: to use them when a file has become shorter would end the process. Once a file was written
@@ -110,18 +110,18 @@ def _origins_of(folder: Path) -> dict[str, Origin] | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Loaded:
+class LoadedModel:
     """A model, its sets of weights, each as a system of its own, and its normaliser if it is the model of one."""
 
     system: System
     weight_sets: Mapping[str, System] = field(default_factory=dict)
-    normaliser: Normaliser | None = None
+    normaliser: SpellingNormaliser | None = None
 
 
 class NamedModel:
     """A model by name, with its languages; it is refused while its files are not whole."""
 
-    def __init__(self, name: str, languages: tuple[str | None, str | None], files: Watched[Loaded]):
+    def __init__(self, name: str, languages: tuple[str | None, str | None], files: ReloadableFiles[LoadedModel]):
         self.name, self.languages = name, languages
         self.files = files
         self._info = self._described(files.current())
@@ -137,7 +137,7 @@ class NamedModel:
         return self.files.current().weight_sets
 
     @property
-    def normaliser(self) -> Normaliser | None:
+    def normaliser(self) -> SpellingNormaliser | None:
         """The normaliser whose model of characters this is, if it is one."""
         return self.files.current().normaliser
 
@@ -163,7 +163,7 @@ class NamedModel:
             self._info = self._described(self.files.current())
         return self._info
 
-    def _described(self, loaded: Loaded) -> schemas.ModelInfo:
+    def _described(self, loaded: LoadedModel) -> schemas.ModelInfo:
         model, weights = loaded.system.model, loaded.system.weights
         dense = [*model.weight_names]
         others = [name for name in weights if name not in set(dense)]
@@ -233,7 +233,7 @@ class ModelRegistry:
                 NamedModel(
                     name,
                     pairs.get(name) or _own_languages(systems[name]),
-                    Watched(
+                    ReloadableFiles(
                         name,
                         folder,
                         origins[name],
@@ -262,14 +262,14 @@ class ModelRegistry:
         return self._models[name]
 
 
-def _loaded(folder: Path, *, copied: bool) -> Loaded:
+def _loaded(folder: Path, *, copied: bool) -> LoadedModel:
     """Load a model from its folder, or from that of its normaliser."""
     with copied_arrays() if copied else contextlib.nullcontext():
-        normaliser = Normaliser.load(folder) if (folder / NAME).is_file() else None
-        return Loaded(load(folder if normaliser is None else folder / MODEL, threads=1), normaliser=normaliser)
+        normaliser = SpellingNormaliser.load(folder) if (folder / NAME).is_file() else None
+        return LoadedModel(load(folder if normaliser is None else folder / MODEL, threads=1), normaliser=normaliser)
 
 
-def _read_again(folder: Path, weights: Mapping[str, Weights]) -> Loaded:
+def _read_again(folder: Path, weights: Mapping[str, Weights]) -> LoadedModel:
     """Load a model that was changed, with the same sets of weights."""
     loaded = _loaded(folder, copied=False)
     return replace(loaded, weight_sets={name: loaded.system.with_weights(one) for name, one in weights.items()})

@@ -8,15 +8,15 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from dragoman.normalisation.candidate_lists import NormalisedWord
-from dragoman.normalisation.normaliser import Normaliser
+from dragoman.normalisation.normaliser import SpellingNormaliser
 from dragoman.normalisation.running_text import MarkupMode, RunningText, SplitLine
 from dragoman.serve.json_bodies import Answer, api_router
 from dragoman.serve.limits import RequestError
-from dragoman.serve.schemas import Asked, Name
+from dragoman.serve.schemas import Name, StrictRequest
 from dragoman.serve.service import Service
 
 
-class NormaliseRequest(Asked):
+class NormaliseRequest(StrictRequest):
     """Text in old spelling."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": "Vnd er gieng, vnnd kam.", "alternatives": 3}]})
@@ -77,7 +77,7 @@ def routes(service: Service) -> APIRouter:
     return router
 
 
-def _normaliser(service: Service, name: str | None) -> tuple[str, Normaliser]:
+def _normaliser(service: Service, name: str | None) -> tuple[str, SpellingNormaliser]:
     """Find a normaliser by name, or the first."""
     models = [service.models.get(name)] if name is not None else service.models
     for model in models:
@@ -87,7 +87,7 @@ def _normaliser(service: Service, name: str | None) -> tuple[str, Normaliser]:
     raise RequestError(404, f"{missing}; start it with --model FOLDER of `dragoman normalise train`")
 
 
-def _normalised(normaliser: Normaliser, asked: NormaliseRequest) -> dict[str, Any]:
+def _normalised(normaliser: SpellingNormaliser, asked: NormaliseRequest) -> dict[str, Any]:
     running = RunningText(normaliser.words, asked.markup)
     pieces = [
         SplitLine(words, [*between[:-1], between[-1].removesuffix("\n")])

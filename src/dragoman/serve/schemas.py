@@ -16,13 +16,13 @@ WeightsBy = Annotated[
 EvidenceKind = Literal["nbest", "hypergraph", "samples"]
 
 
-class Asked(BaseModel):
+class StrictRequest(BaseModel):
     """A request; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class OfModel(Asked):
+class OfModel(StrictRequest):
     """A request to a model."""
 
     model: Name = None
@@ -90,7 +90,7 @@ class Sentence(BaseModel):
     nbest: list[Hypothesis] | None = None
 
 
-class TextTranslated(BaseModel):
+class TextTranslation(BaseModel):
     """A text, its translation, and its sentences if details or n-best lists are requested."""
 
     source: str
@@ -102,7 +102,7 @@ class TranslateAnswer(BaseModel):
     """The translation of each text."""
 
     model: str
-    translations: list[TextTranslated]
+    translations: list[TextTranslation]
 
 
 class NBestRequest(OfSentence):
@@ -161,7 +161,7 @@ class SampleRequest(OfSentence):
     seed: int = Field(default=1, ge=0, lt=2**63)
 
 
-class Drawn(BaseModel):
+class SampledDerivation(BaseModel):
     """A sampled derivation, its count, and its score."""
 
     text: str
@@ -175,7 +175,7 @@ class SampleAnswer(BaseModel):
 
     model: str
     source: str
-    derivations: list[Drawn]
+    derivations: list[SampledDerivation]
 
 
 class PosteriorRequest(OfSentence):
@@ -219,7 +219,7 @@ class PosteriorAnswer(BaseModel):
     choices: list[Choice]
 
 
-class ScoreRequest(Asked):
+class ScoreRequest(StrictRequest):
     """Translations to score against references, and other translations to compare them with."""
 
     model_config = ConfigDict(
@@ -245,7 +245,7 @@ class MetricScore(BaseModel):
     sentences: list[float | None]
 
 
-class Compared(BaseModel):
+class PairedComparison(BaseModel):
     """The better system, the difference, and its p-value."""
 
     metric: str
@@ -261,10 +261,10 @@ class ScoreAnswer(BaseModel):
 
     scores: list[MetricScore]
     others: list[MetricScore] | None = None
-    comparisons: list[Compared] | None = None
+    comparisons: list[PairedComparison] | None = None
 
 
-class ListsRequest(Asked):
+class ListsRequest(StrictRequest):
     """N-best lists as the text of a file."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"content": "0 ||| a cat ||| lm= -2 ||| -1\n"}]})
@@ -272,7 +272,7 @@ class ListsRequest(Asked):
     format: str | None = Field(default=None, description="One of the formats by name; by default what it looks like.")
 
 
-class Listed(BaseModel):
+class CandidateList(BaseModel):
     """The candidates of one sentence."""
 
     id: int | str
@@ -285,7 +285,7 @@ class ListsAnswer(BaseModel):
     format: str
     features: list[str]
     weights: Features = Field(description="Weights to begin with.")
-    lists: list[Listed]
+    lists: list[CandidateList]
 
 
 class RerankRequest(ListsRequest):
@@ -294,7 +294,7 @@ class RerankRequest(ListsRequest):
     weights: dict[str, FiniteFloat]
 
 
-class Reranked(BaseModel):
+class RerankedList(BaseModel):
     """The candidates of one sentence in their new order, as indices of their old positions, and their scores."""
 
     id: int | str
@@ -308,7 +308,7 @@ class RerankAnswer(BaseModel):
 
     format: str
     chosen: list[str]
-    lists: list[Reranked]
+    lists: list[RerankedList]
     content: str
 
 

@@ -56,7 +56,7 @@ def prepared_lines(system: System, sources: Sequence[Source], *, prepared: bool)
     return list(lines if trees is None else with_trees(lines, trees))
 
 
-def translated(
+def translate_sentences(
     system: System, sources: Sequence[Source], *, prepared: bool, features: bool, nbest: int = 0, distinct: bool = True
 ) -> list[SentenceResult]:
     """Translate sentences, in one search if they fit into a batch."""
@@ -132,7 +132,7 @@ async def warm_up(service: Service) -> None:
     def work(model: NamedModel) -> None:
         segmentation.split("A. B.", model.languages[0])
         if not model.system.model.tree_features:
-            translated(model.system, [Source("A.")], prepared=False, features=False)
+            translate_sentences(model.system, [Source("A.")], prepared=False, features=False)
 
     for model in service.models:
         with contextlib.suppress(DragomanError):  # clients that ask for the model are told
@@ -171,7 +171,7 @@ async def translate_in_batches(
 
     def work(batch: list[Source]) -> list[SentenceResult]:
         model.check()  # files may have changed while this waited
-        return translated(system, batch, **how)  # type: ignore[arg-type]
+        return translate_sentences(system, batch, **how)  # type: ignore[arg-type]
 
     return await service.batcher.run(key, sources, work)
 

@@ -30,11 +30,11 @@ from dragoman.model.mixture import (
     check_tables,
     collapse_mixture,
     fill_up,
-    named_shares,
+    named_interpolation_weights,
     replace_reordering,
-    uniform_shares,
+    uniform_interpolation_weights,
     unite_tables,
-    with_shares,
+    with_interpolation_weights,
 )
 from dragoman.model.parts import Settings, initial_weights
 from dragoman.model.phrase_table import PhraseTable
@@ -42,12 +42,12 @@ from dragoman.text.preparation import Casing, TextPreparation
 from dragoman.training.align import ALIGNERS
 from dragoman.training.align.auto import Auto
 from dragoman.training.align.base import Aligner, symmetrise
-from dragoman.training.lm.interpolate import interpolate, interpolation_weights
+from dragoman.training.lm.interpolate import estimate_interpolation_weights, interpolate
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
-from dragoman.training.mix import align_beside, perplexity_shares, tuning_pairs
-from dragoman.training.phrases import PhraseModel, phrase_pairs
+from dragoman.training.mix import align_beside, perplexity_interpolation_weights, tuning_pairs
+from dragoman.training.phrase_model import PhraseModel, phrase_pairs
 from dragoman.training.pipeline import language_model_text, with_reordering_limit
-from dragoman.training.prepare import Cleaning, Preparation, clean, prepare
+from dragoman.training.prepare import Cleaning, Preparation, clean, prepare_bitext
 
 Files = TypeVar("Files")
 
@@ -121,7 +121,7 @@ class AdaptRecipe:
         runtime: Runtime = Runtime(),
     ) -> SystemBuilder:
         """Read named parallel texts, the one of the domain first, and a tuning set of the domain."""
-        texts = {name: prepare(*paths, self.preparation, runtime=runtime) for name, paths in corpora.items()}
+        texts = {name: prepare_bitext(*paths, self.preparation, runtime=runtime) for name, paths in corpora.items()}
         if not texts:
             raise UsageError("there is no corpus; expected two or more, the one of the domain first")
         first = next(iter(texts.values()))
@@ -166,7 +166,7 @@ class SystemBuilder:
         """Build one of the systems, untuned."""
         if system not in SYSTEMS:
             raise UsageError(f"no system is called '{system}'; there are {', '.join(SYSTEMS)}")
-        pairs, shares = self._pairs(system)
+        pairs, interpolation_weights = self._pairs(system)
         with self._runtime.stage("indexing the phrase table"):
             tables = {name: PhraseTable.from_pairs(each) for name, each in pairs.items()}
         reorderings = sorted({name for table in tables.values() for name in table.log_reordering})
@@ -176,16 +176,16 @@ class SystemBuilder:
             target_vocab=self._whole.target.vocab,
             tables=tables,
             language_models={_LM: self._language_model[0]},
-            weights=weights.updated(shares if system == "pro-mix" else {}),
+            weights=weights.updated(interpolation_weights if system == "pro-mix" else {}),
             settings=with_reordering_limit(
                 self._settings, Ragged.concatenate(self._links[:-1]), self._recipe.phrase_model, runtime=self._runtime
             ),
             casing=self._casing,
-            history=self._history(system, shares),
+            history=self._history(system, interpolation_weights),
         )
 
     def _pairs(self, system: str) -> tuple[dict[str, PhrasePairs], Weights]:
-        """Return the tables of a system by name, and the shares of the corpora if it is a mixture."""
+        """Return the tables of a system by name, and the interpolation weights of the corpora if it is a mixture."""
         if system == "in":
             return {_TABLE: self._table(self._domain)}, Weights()
         if system == "joint":
@@ -201,12 +201,18 @@ class SystemBuilder:
                 tables = [replace_reordering(pairs, joint) for pairs in self._tables.values()]
             return {_TABLE if i == 0 else f"{_TABLE}{i + 1}": pairs for i, pairs in enumerate(tables)}, Weights()
         union = self._union
-        shares = uniform_shares(union) if system == "uniform" else self._perplexity_shares
+        interpolation_weights = (
+            uniform_interpolation_weights(union) if system == "uniform" else self._perplexity_interpolation_weights
+        )
         with self._runtime.stage("mixing the phrase tables"):
-            mixed = with_shares(union, shares) if system == "pro-mix" else collapse_mixture(union, shares)
-        return {_TABLE: mixed}, named_shares(_TABLE, union, shares)
+            mixed = (
+                with_interpolation_weights(union, interpolation_weights)
+                if system == "pro-mix"
+                else collapse_mixture(union, interpolation_weights)
+            )
+        return {_TABLE: mixed}, named_interpolation_weights(_TABLE, union, interpolation_weights)
 
-    def _history(self, system: str, shares: Weights) -> dict[str, Any]:
+    def _history(self, system: str, interpolation_weights: Weights) -> dict[str, Any]:
         return {
             "system": system,
             "corpora": {name: len(rows) for name, rows in zip(self._corpora, self._rows[:-1], strict=True)},
@@ -214,7 +220,11 @@ class SystemBuilder:
             "aligner": {"name": self._recipe.aligner.name, **self._recipe.aligner.to_dict()},
             "phrase_model": self._recipe.phrase_model.to_dict(),
             "language_model": {**self._recipe.kneser_ney.to_dict(), "weights": self._language_model[1]},
-            **({"mixture": {"tables": list(self._corpora), "shares": dict(shares)}} if shares else {}),
+            **(
+                {"mixture": {"tables": list(self._corpora), "shares": dict(interpolation_weights)}}
+                if interpolation_weights
+                else {}
+            ),
         }
 
     @cached_property
@@ -265,11 +275,11 @@ class SystemBuilder:
             return unite_tables(tables, reordering=joint)
 
     @cached_property
-    def _perplexity_shares(self) -> NDArray[np.float64]:
+    def _perplexity_interpolation_weights(self) -> NDArray[np.float64]:
         tuning, links = self._whole.take(self._rows[-1]), self._links[-1]
         longest = self._recipe.phrase_model.max_phrase_length
         pairs = tuning_pairs(tuning, links, longest, runtime=self._runtime)
-        return perplexity_shares(self._union, pairs, runtime=self._runtime)
+        return perplexity_interpolation_weights(self._union, pairs, runtime=self._runtime)
 
     @cached_property
     def _language_model(self) -> tuple[LanguageModel, dict[str, float]]:
@@ -280,7 +290,7 @@ class SystemBuilder:
             text = language_model_text([corpus.target])
             models.append(estimate_model(text, self._recipe.kneser_ney, runtime=self._runtime))
         held_out = self._whole.target.take(self._rows[-1])
-        weights = interpolation_weights(models, held_out, runtime=self._runtime)
+        weights = estimate_interpolation_weights(models, held_out, runtime=self._runtime)
         mixed = interpolate(models, weights, runtime=self._runtime)
         return LanguageModel.from_ngrams(mixed), dict(zip(self._corpora, weights.tolist(), strict=True))
 

@@ -19,15 +19,15 @@ from dragoman.core.weights import Weights
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.bundle import Model
 from dragoman.model.mixture import (
-    check_shares,
+    check_interpolation_weights,
     collapse_mixture,
     components_of,
-    named_shares,
-    normalise_shares,
-    share_names,
-    uniform_shares,
+    interpolation_weight_names,
+    named_interpolation_weights,
+    normalise_interpolation_weights,
+    uniform_interpolation_weights,
     unite_tables,
-    with_shares,
+    with_interpolation_weights,
 )
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.training.align.auto import Auto
@@ -59,18 +59,18 @@ def fit_mixture_weights(
     >>> fit_mixture_weights(probabilities, counts, iterations=1000, tolerance=1e-12).round(3).tolist()
     [0.8, 0.2]
     """
-    shares = None if counts is None else counts / counts.sum()
+    frequencies = None if counts is None else counts / counts.sum()
     weights = np.full(len(probabilities), 1 / len(probabilities))
     last = -np.inf
     for iteration in range(1, iterations + 1):
         mixture = weights @ probabilities
-        likelihood = float(np.log(mixture).mean()) if shares is None else float(np.log(mixture) @ shares)
+        likelihood = float(np.log(mixture).mean()) if frequencies is None else float(np.log(mixture) @ frequencies)
         note(iteration, likelihood, weights)
         if likelihood - last < tolerance:
             break
         last = likelihood
         expected = probabilities / mixture
-        weights = weights * (expected.mean(axis=1) if shares is None else expected @ shares)
+        weights = weights * (expected.mean(axis=1) if frequencies is None else expected @ frequencies)
         weights /= weights.sum()
     return weights
 
@@ -103,7 +103,7 @@ class TuningText:
     beside: Bitext | None = None
 
 
-def mix(
+def mix_models(
     models: Mapping[str, Model],
     options: Mixing = Mixing(),
     *,
@@ -131,11 +131,13 @@ def mix(
             raise UsageError("shares by perplexity need a tuning set: a source and a reference")
         links, bitext = _aligned(tuning, tables, aligner, runtime)
         pairs = tuning_pairs(bitext, links, options.max_phrase_length, runtime=runtime)
-        shares = perplexity_shares(union, pairs, runtime=runtime)
+        interpolation_weights = perplexity_interpolation_weights(union, pairs, runtime=runtime)
     else:
-        shares = given_shares(options, name, union)
+        interpolation_weights = given_interpolation_weights(options, name, union)
     with runtime.stage("mixing and indexing the phrase table"):
-        return mixed_model(base, name, union, shares, keep_components=options.keep_components, how=options.weights)
+        return mixed_model(
+            base, name, union, interpolation_weights, keep_components=options.keep_components, how=options.weights
+        )
 
 
 def tables_of(models: Mapping[str, Model]) -> dict[str, PhrasePairs]:
@@ -188,15 +190,19 @@ def mixed_model(
     base: Model,
     name: str,
     union: PhrasePairs,
-    shares: NDArray[np.float64],
+    interpolation_weights: NDArray[np.float64],
     *,
     keep_components: bool = False,
     how: str = "",
 ) -> Model:
     """Replace the tables of a model by a mixture; `how` is for its history."""
     assert union.components is not None
-    named = named_shares(name, union, shares)
-    pairs = with_shares(union, shares) if keep_components else collapse_mixture(union, shares)
+    named = named_interpolation_weights(name, union, interpolation_weights)
+    pairs = (
+        with_interpolation_weights(union, interpolation_weights)
+        if keep_components
+        else collapse_mixture(union, interpolation_weights)
+    )
     others = {each: value for each, value in base.weights.items() if each in base.feature_names}
     return replace(
         base,
@@ -211,24 +217,24 @@ def mixed_model(
     )
 
 
-def given_shares(options: Mixing, table: str, union: PhrasePairs) -> NDArray[np.float64]:
-    """Return the shares that the options give: equal ones, numbers, or a file with a line for each share."""
+def given_interpolation_weights(options: Mixing, table: str, union: PhrasePairs) -> NDArray[np.float64]:
+    """Return the interpolation weights that the options give: equal ones, numbers, or a file with a line for each."""
     assert union.components is not None
-    names = share_names(table, union.score_names, union.components.names)
+    names = interpolation_weight_names(table, union.score_names, union.components.names)
     if options.weights == "uniform":
-        return uniform_shares(union)
+        return uniform_interpolation_weights(union)
     if Path(options.weights).exists():
-        shares = _file_shares(Path(options.weights), names)
+        interpolation_weights = _file_interpolation_weights(Path(options.weights), names)
     else:
-        shares = np.tile(_numbers(options.weights, union.components.names), (len(names), 1))
+        interpolation_weights = np.tile(_numbers(options.weights, union.components.names), (len(names), 1))
     what = [row[0].rpartition(".")[0] for row in names]
     if options.normalise:
-        return normalise_shares(shares, what)
-    check_shares(shares, what)
-    return shares
+        return normalise_interpolation_weights(interpolation_weights, what)
+    check_interpolation_weights(interpolation_weights, what)
+    return interpolation_weights
 
 
-def _file_shares(file: Path, names: list[list[str]]) -> NDArray[np.float64]:
+def _file_interpolation_weights(file: Path, names: list[list[str]]) -> NDArray[np.float64]:
     weights = Weights.read(file)
     known = {name for row in names for name in row}
     unknown = [name for name in weights if name.startswith("mix.") and name not in known]
@@ -259,11 +265,13 @@ def tuning_pairs(bitext: Bitext, links: Links, longest: int, *, runtime: Runtime
     return score_phrases(instances, bitext, links, lexical, runtime=runtime).pairs
 
 
-def perplexity_shares(union: PhrasePairs, pairs: PhrasePairs, *, runtime: Runtime = Runtime()) -> NDArray[np.float64]:
-    """Return for each score the shares with which the mixture gives a tuning set's pairs the lowest cross-entropy.
+def perplexity_interpolation_weights(
+    union: PhrasePairs, pairs: PhrasePairs, *, runtime: Runtime = Runtime()
+) -> NDArray[np.float64]:
+    """Return for each score the interpolation weights that minimise the cross-entropy of a tuning set's pairs.
 
     Pairs that no table has are left out: every mixture gives them probability 0. A table that has none of the pairs
-    is refused, because its share cannot be estimated.
+    is refused, because its weight cannot be estimated.
     """
     assert union.components is not None
     assert pairs.counts is not None
@@ -279,17 +287,20 @@ def perplexity_shares(union: PhrasePairs, pairs: PhrasePairs, *, runtime: Runtim
                 f"the table '{name}' has none of the {len(has):,} phrase pairs of the tuning set",
                 expected="a table that has some: give its share by hand, or leave it out",
             )
-    shares = []
+    interpolation_weights = []
     for s, score in enumerate(union.score_names):
         column = probabilities[:, :, s].T
         there = column.any(axis=0)
-        shares.append(
+        interpolation_weights.append(
             fit_mixture_weights(column[:, there], counts[there], iterations=_ITERATIONS, tolerance=_TOLERANCE)
         )
-        entropy = -float(np.log2(shares[-1] @ column[:, there]) @ counts[there] / counts[there].sum())
-        shown = ", ".join(f"{name} {share:.4f}" for name, share in zip(union.components.names, shares[-1], strict=True))
+        entropy = -float(np.log2(interpolation_weights[-1] @ column[:, there]) @ counts[there] / counts[there].sum())
+        shown = ", ".join(
+            f"{name} {weight:.4f}"
+            for name, weight in zip(union.components.names, interpolation_weights[-1], strict=True)
+        )
         runtime.note(f"{score}: {shown}; cross-entropy {entropy:.3f} bits of {int(counts[there].sum()):,} pairs")
-    return np.array(shares)
+    return np.array(interpolation_weights)
 
 
 def _aligned(

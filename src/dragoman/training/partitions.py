@@ -3,7 +3,7 @@
 Instances are extracted block by block and partitioned by their source sides, so that a partition has all instances of
 a source side. A shuffle by target side then sums up the counts of target sides in all partitions; after that, each
 partition is scored and pruned by itself. If one partition holds everything, nothing is exchanged or written.
-`phrases.py` and `rules/model.py` define how each kind of pair is extracted, counted and scored.
+`phrase_model.py` and `rules/model.py` define how each kind of pair is extracted, counted and scored.
 """
 
 from __future__ import annotations

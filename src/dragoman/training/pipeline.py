@@ -33,7 +33,7 @@ from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
 from dragoman.training.merge import Index, Indexed, grammar_index, table_index
 from dragoman.training.partitions import ScoredParts
-from dragoman.training.phrases import PHRASE_KIND, PhraseModel, phrase_parts
+from dragoman.training.phrase_model import PHRASE_KIND, PhraseModel, phrase_parts
 from dragoman.training.prepare import Cleaning, PreparedText, clean
 from dragoman.training.rules.extract import RULE_KIND
 from dragoman.training.rules.model import RuleModel, corpus_grammar, reordered_nonterminals, rule_parts
@@ -69,7 +69,7 @@ class TrainingResult:
     links: Links
 
 
-def train(
+def train_model(
     text: PreparedText,
     recipe: TrainRecipe = TrainRecipe(),
     *,

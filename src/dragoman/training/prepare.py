@@ -82,7 +82,7 @@ class PreparedText(NamedTuple):
     casing: Casing | None = None
 
 
-def prepare(
+def prepare_bitext(
     source: PathLike,
     target: PathLike,
     options: Preparation,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from dragoman.core.checkpoint import Checkpoint
+from dragoman.core.checkpoint import StageCheckpoint
 from dragoman.core.errors import DataError
 from dragoman.core.progress import DragomanWarning, Progress
 from dragoman.core.runtime import Runtime, _RemoteTask
@@ -168,7 +168,7 @@ def test_a_quiet_one_has_no_stages(warns):
 
 
 def test_changes_leave_the_rest_as_it_is(tmp_path):
-    workspace, checkpoint, heard = Workspace(1 << 30, tmp_path), Checkpoint(tmp_path / "kept"), Listening()
+    workspace, checkpoint, heard = Workspace(1 << 30, tmp_path), StageCheckpoint(tmp_path / "kept"), Listening()
     runtime = Runtime(3, heard, workspace, Elsewhere(2), checkpoint)
     for other in (runtime.quiet(), runtime.with_threads(3), runtime.here()):
         assert (other.threads, other.workspace, other.checkpoint) == (3, workspace, checkpoint)

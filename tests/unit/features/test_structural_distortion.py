@@ -15,7 +15,7 @@ from dragoman.features.structural_distortion import StructuralDistortion, log_pr
 from dragoman.forest.inside_outside import log_partition
 from dragoman.forest.kbest import kbest
 from dragoman.model.bundle import Model
-from dragoman.model.edit import filtered
+from dragoman.model.edit import filter_to_text
 from dragoman.model.rule_scores import HOLE_SIZES, RuleExtraction, hole_counts
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
@@ -180,7 +180,9 @@ def test_counts_are_kept_with_the_model(tmp_path):
     model.save(tmp_path / "model")
     loaded = Model.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.grammars["tm"].hole_counts, model.grammars["tm"].hole_counts)
-    small = filtered(loaded, Corpus(model.source_vocab, Corpus.from_lines(["s1 s2"], model.source_vocab).sentences))
+    small = filter_to_text(
+        loaded, Corpus(model.source_vocab, Corpus.from_lines(["s1 s2"], model.source_vocab).sentences)
+    )
     np.testing.assert_array_equal(small.grammars["tm"].hole_counts, model.grammars["tm"].hole_counts)
     for wrong in (np.full((2, HOLE_SIZES), -1.0), np.full((2, HOLE_SIZES), np.nan)):
         damaged = replace(model, grammars={"tm": replace(model.grammars["tm"], hole_counts=wrong)})

@@ -8,7 +8,7 @@ from dragoman.core.files import read_chunks
 from dragoman.core.progress import DragomanWarning
 from dragoman.formats import grammar_lines as numbered_grammar
 from dragoman.formats.cdec import (
-    Segment,
+    CdecSegment,
     read_cdec_grammar,
     read_cdec_weights,
     read_segment_grammars,
@@ -207,9 +207,9 @@ def test_segments(write, tmp_path):
     write("[X] ||| mot ||| word ||| EgivenF=2 New=1 ||| 0-0\n[X] ||| la ||| the ||| EgivenF=7\n", "folder/two")
     path = write(SEGMENTS.rstrip("\n") + '\n<seg grammar="one">la</seg>\n', "input")
     assert read_segments(path) == [
-        Segment("la maison", tmp_path / "one", "0"),
-        Segment("mot", tmp_path / "folder/two", "1", "the word"),
-        Segment("la", tmp_path / "one"),
+        CdecSegment("la maison", tmp_path / "one", "0"),
+        CdecSegment("mot", tmp_path / "folder/two", "1", "the word"),
+        CdecSegment("la", tmp_path / "one"),
     ]
     segments, rules = read_segment_grammars(path)
     assert [segment.text for segment in segments] == ["la maison", "mot", "la"]

@@ -12,7 +12,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.formats import arpa, grammar_lines as numbered_grammar, pharaoh
 from dragoman.formats.arpa import read_arpa
 from dragoman.formats.cdec import read_cdec_grammar, read_cdec_weights, read_segment_grammars
-from dragoman.formats.joshua import read_joshua_grammar
+from dragoman.formats.joshua_grammar import read_joshua_grammar
 from dragoman.formats.moses import table_lines
 from dragoman.formats.moses.ini import read_moses_ini
 from dragoman.formats.moses.phrase_table import read_phrase_table

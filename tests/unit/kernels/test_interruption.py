@@ -14,7 +14,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.forest.batch import structure, texts
-from dragoman.metrics.references import Compared
+from dragoman.metrics.references import HypothesisReferenceIds
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space
@@ -127,7 +127,7 @@ def cube():
 def edits(kernel):
     rng = np.random.default_rng(1)
     hypothesis, reference = (Ragged.of([rng.integers(0, 5, 20_000)], np.int32) for _ in range(2))
-    return partial(kernel, Compared(hypothesis, np.zeros(1, np.int64), reference).for_kernels())
+    return partial(kernel, HypothesisReferenceIds(hypothesis, np.zeros(1, np.int64), reference).for_kernels())
 
 
 #: What prepares work of seconds in one call of a kernel.

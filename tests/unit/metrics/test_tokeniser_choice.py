@@ -3,7 +3,7 @@
 import pytest
 
 from dragoman.core.corpus import Corpus
-from dragoman.metrics.references import is_installed
+from dragoman.metrics.references import tokeniser_installed
 from dragoman.metrics.tokeniser_choice import metrics_for, tokeniser_of
 from oracles.scored_text import OUTPUTS, REFERENCES
 
@@ -39,7 +39,7 @@ def test_raw_translations_of_prepared_references_are_tokenised():
 
 def test_where_a_tokeniser_is_not_installed_characters_count_and_it_is_said():
     found = chosen(JAPANESE)
-    if is_installed("ja-mecab"):
+    if tokeniser_installed("ja-mecab"):
         assert found.name == "ja-mecab"
     else:
         assert found.note() == (

@@ -7,7 +7,7 @@ from dragoman.core.phrases import PHRASE_SCORES
 from dragoman.core.weights import Weights
 from dragoman.features import FEATURES, SentenceFeature
 from dragoman.model.bundle import Model, verify
-from dragoman.model.edit import encode, filtered
+from dragoman.model.edit import encode, filter_to_text
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.parts import Settings, initial_weights
 from dragoman.model.phrase_table import PhraseTable
@@ -117,7 +117,7 @@ def test_filtering_keeps_what_a_text_can_use(model, tmp_path):
         [model.source_vocab.id("vol")],
         [],
     ]
-    small = filtered(model, corpus)
+    small = filter_to_text(model, corpus)
     assert {model.source_vocab.text(phrase) for phrase in small.tables["tm"].sources} == {"la", "vol"}
     assert len(model.tables["tm"]) == 4
     assert small.weights is model.weights

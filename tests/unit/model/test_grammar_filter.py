@@ -7,7 +7,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.model import grammar as module
-from dragoman.model.edit import filtered
+from dragoman.model.edit import filter_to_text
 from dragoman.search.translator import Translator
 from oracles import chart_space, linked_rules, tiny_grammar
 
@@ -33,7 +33,7 @@ def test_what_fits_on_the_text_is_kept_and_nothing_else(seed, monkeypatch):
     model = chart_space.random_model(rng, grammars=2, rules=40, span_limit=int(rng.integers(2, 6)), table_limit=0)
     model = linked_rules.with_random_links(model, rng)
     lines = [*(chart_space.random_sentence(rng, 4) for _ in range(2)), ""]
-    small = filtered(model, encoded(model, lines), runtime=Runtime(threads=2))
+    small = filter_to_text(model, encoded(model, lines), runtime=Runtime(threads=2))
     fits = {
         (rule.grammar, rule.row)
         for line in lines
@@ -50,7 +50,7 @@ def test_what_fits_on_the_text_is_kept_and_nothing_else(seed, monkeypatch):
 
 def test_a_text_that_fits_nowhere_leaves_a_model_that_copies_words():
     model = tiny_grammar.tiny_model()
-    small = filtered(model, encoded(model, ["new words"]))
+    small = filter_to_text(model, encoded(model, ["new words"]))
     assert [len(grammar) for grammar in small.grammars.values()] == [0]
     assert small.kind == "chart"
     assert [t.text for t in Translator.of(small).translate(["new words", ""])] == ["new words", ""]

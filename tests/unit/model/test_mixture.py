@@ -3,26 +3,29 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.model.mixture import (
-    check_shares,
+    check_interpolation_weights,
     collapse_mixture,
     components_of,
     fill_up,
-    normalise_shares,
-    read_shares,
-    share_names,
+    interpolation_weight_names,
+    normalise_interpolation_weights,
+    read_interpolation_weights,
     unite_tables,
-    with_shares,
+    with_interpolation_weights,
 )
 from dragoman.model.phrase_table import PhraseTable
-from oracles.mixtures import mixed, random_shares, random_tables
+from oracles.mixtures import mixed, random_interpolation_weights, random_tables
 from oracles.phrase_pairs import as_dict, phrase_pairs
 
 
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_a_mixture_has_the_pairs_of_all_tables_with_weighted_sums(count):
     rng = np.random.default_rng(count)
-    tables, shares = random_tables(rng, count), random_shares(rng, 4, count)
-    found, expected = as_dict(collapse_mixture(unite_tables(tables), shares)), mixed(tables, shares)
+    tables, interpolation_weights = random_tables(rng, count), random_interpolation_weights(rng, 4, count)
+    found, expected = (
+        as_dict(collapse_mixture(unite_tables(tables), interpolation_weights)),
+        mixed(tables, interpolation_weights),
+    )
     assert found.keys() == expected.keys()
     for key, scores in expected.items():
         assert found[key][0] == pytest.approx(scores, rel=1e-6)
@@ -65,7 +68,7 @@ def test_pairs_without_a_share_are_left_out_of_a_baked_table():
     tables = random_tables(np.random.default_rng(4), 2)
     union = unite_tables(tables)
     assert as_dict(collapse_mixture(union, np.array([[1.0, 0.0]] * 4))).keys() == as_dict(tables["a"]).keys()
-    assert len(with_shares(union, np.array([[1.0, 0.0]] * 4))) == len(union)
+    assert len(with_interpolation_weights(union, np.array([[1.0, 0.0]] * 4))) == len(union)
 
 
 def test_fill_up_takes_each_pair_from_the_first_table_that_has_it_and_says_from_where():
@@ -131,20 +134,23 @@ def test_tables_that_cannot_be_mixed_are_refused():
 
 
 def test_shares_are_read_by_name_and_must_sum_to_one():
-    names = share_names("tm", ["bwd", "fwd"], ["in", "out"])
+    names = interpolation_weight_names("tm", ["bwd", "fwd"], ["in", "out"])
     weights = {"mix.tm.bwd.in": 0.25, "mix.tm.bwd.out": 0.75, "mix.tm.fwd.in": 1.0, "mix.tm.fwd.out": 0.0, "lm": 2}
-    assert read_shares(names, weights).tolist() == [[0.25, 0.75], [1.0, 0.0]]
+    assert read_interpolation_weights(names, weights).tolist() == [[0.25, 0.75], [1.0, 0.0]]
     with pytest.raises(UsageError, match=r"the shares 0.5, 0.75 of mix.tm.bwd sum to 1.25; expected 1"):
-        read_shares(names, weights | {"mix.tm.bwd.in": 0.5})
+        read_interpolation_weights(names, weights | {"mix.tm.bwd.in": 0.5})
     with pytest.raises(UsageError, match=r"of mix.tm.bwd are not all at least 0"):
-        read_shares(names, weights | {"mix.tm.bwd.in": -0.25, "mix.tm.bwd.out": 1.25})
+        read_interpolation_weights(names, weights | {"mix.tm.bwd.in": -0.25, "mix.tm.bwd.out": 1.25})
     with pytest.raises(UsageError, match=r"no weight for mix.tm.fwd.out"):
-        read_shares(names, {name: value for name, value in weights.items() if name != "mix.tm.fwd.out"})
+        read_interpolation_weights(names, {name: value for name, value in weights.items() if name != "mix.tm.fwd.out"})
 
 
 def test_shares_are_normalised_row_by_row_if_they_can_be():
-    assert normalise_shares(np.array([[1.0, 3.0], [2.0, 2.0]]), ["a", "b"]).tolist() == [[0.25, 0.75], [0.5, 0.5]]
+    assert normalise_interpolation_weights(np.array([[1.0, 3.0], [2.0, 2.0]]), ["a", "b"]).tolist() == [
+        [0.25, 0.75],
+        [0.5, 0.5],
+    ]
     for row in ([0.0, 0.0], [-1.0, 2.0], [np.inf, 1.0]):
         with pytest.raises(UsageError, match="of a cannot be made to sum to 1"):
-            normalise_shares(np.array([row]), ["a"])
-    check_shares(np.array([[0.1] * 10]), ["ten tenths"])
+            normalise_interpolation_weights(np.array([row]), ["a"])
+    check_interpolation_weights(np.array([[0.1] * 10]), ["ten tenths"])

@@ -1,7 +1,7 @@
 import pytest
 
 from dragoman.core.errors import DataError
-from dragoman.normalisation.examples import Capitals, Examples, Spelling, cased
+from dragoman.normalisation.examples import Capitals, Examples, Spelling, match_case
 from dragoman.normalisation.training import train_normaliser
 from oracles.spelling import pairs
 
@@ -27,7 +27,7 @@ def test_examples_in_lower_case_say_nothing():
 
 
 def test_all_capitals_can_be_read_back():
-    assert cased("GROSS", "groß").lower() == "groß"
+    assert match_case("GROSS", "groß").lower() == "groß"
 
 
 def test_digits_are_as_in_examples():

@@ -2,8 +2,8 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.decision.settings import Decision
-from dragoman.normalisation.examples import cased
-from dragoman.normalisation.normaliser import Normaliser, suggestions
+from dragoman.normalisation.examples import match_case
+from dragoman.normalisation.normaliser import SpellingNormaliser, suggestions
 from oracles.spelling import MODERN, historical
 
 
@@ -17,7 +17,7 @@ def test_case_and_digits_are_the_words_own(normaliser):
     assert normaliser.normalise(["Vnther", "THAL", "vnther"]) == ["Unter", "TAL", "unter"]
     assert normaliser.written("Thal12", "tal00") == "Tal12"
     assert normaliser.written("thal12", "tal") == "thal12"
-    assert cased("ẞE", "ss") == "SS"
+    assert match_case("ẞE", "ss") == "SS"
 
 
 def test_what_is_no_word_or_too_long_stays(normaliser):
@@ -48,7 +48,7 @@ def test_any_rule_that_takes_lists_may_choose(normaliser):
 def test_a_folder_gives_the_same_back(normaliser, tmp_path):
     normaliser.save(tmp_path / "n")
     words = [historical(word) for word in MODERN] + ["niegesehen"]
-    loaded = Normaliser.load(tmp_path / "n")
+    loaded = SpellingNormaliser.load(tmp_path / "n")
     assert loaded.explain(words) == normaliser.explain(words)
     assert loaded.spelling == normaliser.spelling
 
@@ -67,7 +67,7 @@ def test_folders_that_are_none_are_refused(normaliser, tmp_path, text, complaint
     if text is not None:
         (tmp_path / "n" / "normaliser.toml").write_text(text)
     with pytest.raises(DataError, match=complaint):
-        Normaliser.load(tmp_path / "n")
+        SpellingNormaliser.load(tmp_path / "n")
 
 
 def test_frequent_and_uncertain_forms_are_suggested_first(normaliser):

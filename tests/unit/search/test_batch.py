@@ -15,7 +15,7 @@ from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translator import Translator
-from dragoman.text.parsed import ParsedLine, SourceTree
+from dragoman.text.source_trees import ParsedLine, SourceTree
 from oracles import chart_space, forest, phrase_space, trees
 
 EVERYTHING = SearchLimits(algorithm="exhaustive")

@@ -9,7 +9,7 @@ import pytest
 from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.store import array_origins, changed_in_place, copied_arrays, load_arrays, save_arrays
 from dragoman.serve.limits import RequestError
-from dragoman.serve.models import ModelRegistry, Watched
+from dragoman.serve.models import ModelRegistry, ReloadableFiles
 
 
 def test_models_have_names_weights_and_languages(folder):
@@ -71,7 +71,7 @@ def test_copied_arrays_do_not_see_changes(arrays):
 def test_it_is_loaded_again_when_it_is_whole_and_refused_until_then(arrays):
     whole = (arrays / "a.npy").read_bytes()
     told = []
-    watched = Watched("fr-en", arrays, array_origins(arrays), 0, lambda: len(load_arrays(arrays)["a"]))
+    watched = ReloadableFiles("fr-en", arrays, array_origins(arrays), 0, lambda: len(load_arrays(arrays)["a"]))
     watched.when_changed.append(lambda: told.append("changed"))
     assert watched.current(look=True) == 0
     rewritten(arrays, whole[:64])
@@ -93,7 +93,7 @@ def test_whatever_goes_wrong_is_told_and_tried_again(arrays):
     def broken():
         raise DataError("is odd", path=arrays / "a.npy")
 
-    watched = Watched("fr-en", arrays, array_origins(arrays), 0, broken)
+    watched = ReloadableFiles("fr-en", arrays, array_origins(arrays), 0, broken)
     rewritten(arrays, b"")
     message = ""
     while "is not whole" not in message:

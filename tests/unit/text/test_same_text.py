@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from dragoman.text.parsed import first_difference, same_boundaries
+from dragoman.text.source_trees import first_difference, same_boundaries
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
-from dragoman.search.markup import prepare_markup
+from dragoman.search.fixed_translations import prepare_markup
 from dragoman.text.preparation import TextPreparation
 
 ODD = [" ", "  a ", "▁", "▁▁t", "\t", "\r\v\f", "e\u0301", "\u0301", "a\u00a0b\u2028", "|||", "<s>", "\x00", "😀\u200d"]

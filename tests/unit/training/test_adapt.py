@@ -77,8 +77,8 @@ def test_tables_are_what_they_are_called(models):
 def test_shares_are_in_the_weights_of_pro_mix_only(models):
     shares = models["perp"].history["mixture"]["shares"]
     kept = models["pro-mix"]
-    assert {name: kept.weights[name] for name in kept.share_names} == shares
-    assert models["perp"].share_names == []
+    assert {name: kept.weights[name] for name in kept.interpolation_weight_names} == shares
+    assert models["perp"].interpolation_weight_names == []
     assert set(models["uniform"].history["mixture"]["shares"].values()) == {0.5}
     assert shares["mix.tm.fwd.in"] != 0.5
 

@@ -11,7 +11,7 @@ from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
 from dragoman.core.work.workers import ThreadWorkers
 from dragoman.core.workspace import Workspace
-from dragoman.training.phrases import PhraseModel, phrase_parts
+from dragoman.training.phrase_model import PhraseModel, phrase_parts
 from dragoman.training.rules.model import RuleModel, rule_parts
 from oracles.elsewhere import Elsewhere
 from oracles.phrase_table import random_bitext

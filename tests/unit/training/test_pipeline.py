@@ -12,12 +12,12 @@ from dragoman.core.runtime import Runtime
 from dragoman.formats.arpa import write_arpa
 from dragoman.model.bundle import Model
 from dragoman.text.preparation import Casing
-from dragoman.training import phrases, pipeline, prepare as preparation, score
+from dragoman.training import phrase_model, pipeline, prepare as preparation, score
 from dragoman.training.align.hmm import Hmm
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
-from dragoman.training.phrases import PhraseModel, phrase_pairs
-from dragoman.training.pipeline import TrainRecipe, train
-from dragoman.training.prepare import Cleaning, Preparation, PreparedText, prepare
+from dragoman.training.phrase_model import PhraseModel, phrase_pairs
+from dragoman.training.pipeline import TrainRecipe, train_model
+from dragoman.training.prepare import Cleaning, Preparation, PreparedText, prepare_bitext
 from dragoman.training.rules import model as rule_training
 from dragoman.training.rules.model import RuleModel, rules
 from oracles.phrase_pairs import as_dict
@@ -91,7 +91,7 @@ def test_links_from_elsewhere_are_those_of_the_whole_text(toy, tmp_path):
     (tmp_path / "links").write_text("".join(f"{line}\n" for line in lines))
     gaps = Bitext(Corpus.from_lines(source), Corpus.from_lines(target))
     listener = Listener()
-    trained = train(PreparedText(gaps), alignment=tmp_path / "links", runtime=Runtime(progress=listener))
+    trained = train_model(PreparedText(gaps), alignment=tmp_path / "links", runtime=Runtime(progress=listener))
     assert listener.warnings[0].startswith("skipped 2 of 122 pairs: 1 with an empty side, 1 longer than 80 words")
     assert trained.model.history["sentence_pairs"] == len(trained.bitext) == 120
     assert trained.model.history["dropped_pairs"] == 2
@@ -107,7 +107,7 @@ def test_the_language_model_sees_the_whole_target_and_more(toy):
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DragomanWarning)
-        model = train(PreparedText(gaps), lm_texts=[Corpus.from_lines(["the yak", ""])]).model
+        model = train_model(PreparedText(gaps), lm_texts=[Corpus.from_lines(["the yak", ""])]).model
     vocab = model.language_models["lm"].vocab
     assert vocab.id("zebra")
     assert vocab.id("yak")
@@ -116,7 +116,7 @@ def test_the_language_model_sees_the_whole_target_and_more(toy):
 
 def test_the_language_model_is_that_of_estimation_alone(toy):
     bitext, _, _ = toy
-    trained = train(PreparedText(bitext), TrainRecipe(kneser_ney=KneserNey(order=2))).model.language_models["lm"]
+    trained = train_model(PreparedText(bitext), TrainRecipe(kneser_ney=KneserNey(order=2))).model.language_models["lm"]
     alone = estimate(bitext.target, KneserNey(order=2))
     for ours, theirs in zip(trained.to_ngrams().orders, alone.orders, strict=True):
         np.testing.assert_array_equal(ours.words, theirs.words)
@@ -131,9 +131,9 @@ def test_finished_language_models_are_read_before_anything_is_aligned(toy, tmp_p
     bitext, _, _ = toy
     (tmp_path / "bad.arpa").write_text("\\data\\\nngram 1=2\n")
     with pytest.raises(DataError, match=r"bad\.arpa"):
-        train(PreparedText(bitext), TrainRecipe(aligner=Never()), arpas=[tmp_path / "bad.arpa"])
+        train_model(PreparedText(bitext), TrainRecipe(aligner=Never()), arpas=[tmp_path / "bad.arpa"])
     write_arpa(tmp_path / "good.arpa", estimate(bitext.target, KneserNey(order=1)))
-    model = train(PreparedText(bitext), arpas=[tmp_path / "good.arpa"] * 3).model
+    model = train_model(PreparedText(bitext), arpas=[tmp_path / "good.arpa"] * 3).model
     assert list(model.language_models) == ["lm", "lm2", "lm3"]
 
 
@@ -141,7 +141,7 @@ def test_what_was_done_is_written_down(toy):
     bitext, _, _ = toy
     options = PhraseModel(max_phrase_length=2, prune_significance="a-e")
     recipe = TrainRecipe(Cleaning(max_length=70), Hmm(iterations=1), options)
-    history = train(PreparedText(bitext), recipe).model.history
+    history = train_model(PreparedText(bitext), recipe).model.history
     assert history["aligner"] == {"name": "hmm", **Hmm(iterations=1).to_dict()}
     assert history["phrase_model"] == options.to_dict()
     assert history["cleaning"] == {"max_length": 70, "max_ratio": 9.0}
@@ -158,7 +158,7 @@ def sides(pairs):
 def test_a_hierarchical_model_has_the_rules_as_a_grammar(toy, tmp_path):
     bitext, _, _ = toy
     options = RuleModel(max_span=6, min_hole_source=1)
-    trained = train(PreparedText(bitext), TrainRecipe(rule_model=options))
+    trained = train_model(PreparedText(bitext), TrainRecipe(rule_model=options))
     trained.model.save(tmp_path / "model")
     model = Model.load(tmp_path / "model")
     assert model.kind == "chart"
@@ -176,7 +176,7 @@ def test_a_hierarchical_model_has_the_rules_as_a_grammar(toy, tmp_path):
 
 def test_phrases_can_be_a_second_grammar(toy):
     bitext, _, _ = toy
-    trained = train(PreparedText(bitext), TrainRecipe(rule_model=RuleModel(), with_phrases=True))
+    trained = train_model(PreparedText(bitext), TrainRecipe(rule_model=RuleModel(), with_phrases=True))
     model = trained.model
     assert [*model.grammars] == ["tm", "phrases"]
     assert model.weights["phrases.penalty"] == 0
@@ -191,16 +191,16 @@ def test_nothing_to_extract(toy, tmp_path):
     bitext, _, _ = toy
     (tmp_path / "links").write_text("\n" * len(bitext))
     with pytest.raises(DataError, match="no phrase pair could be extracted"):
-        train(PreparedText(bitext), alignment=tmp_path / "links")
+        train_model(PreparedText(bitext), alignment=tmp_path / "links")
     with pytest.raises(UsageError, match="pruning left no phrase pair"):
-        train(PreparedText(bitext), TrainRecipe(phrase_model=PhraseModel(prune_significance="inf")))
+        train_model(PreparedText(bitext), TrainRecipe(phrase_model=PhraseModel(prune_significance="inf")))
 
 
 def test_inputs_are_not_changed(toy):
     bitext, links, _ = toy
     before = [bitext.source.sentences.values.copy(), bitext.target.sentences.values.copy(), links.values.copy()]
     phrase_pairs(bitext, links, replace(PhraseModel(), prune_significance="a+e"))
-    train(PreparedText(bitext))
+    train_model(PreparedText(bitext))
     after = [bitext.source.sentences.values, bitext.target.sentences.values, links.values]
     for ours, theirs in zip(before, after, strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -241,7 +241,7 @@ def test_whatever_takes_long_is_a_stage(toy, tmp_path, monkeypatch):
         watched(pipeline, name)
     watched(pipeline.Index, "build")
     for name in ("lexical_tables", "score_reordering", "check_links"):
-        watched(phrases, name)
+        watched(phrase_model, name)
     watched(preparation, "read_lines")
     watched(rule_training, "lexical_tables")
     watched(pipeline.Grammar, "from_pairs")
@@ -254,9 +254,9 @@ def test_whatever_takes_long_is_a_stage(toy, tmp_path, monkeypatch):
     for name, corpus in (("s.fr", toy[0].source), ("t.en", toy[0].target)):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in corpus.lines()), encoding="utf-8")
     runtime = Runtime(progress=stages)
-    text = prepare(tmp_path / "s.fr", tmp_path / "t.en", Preparation(), runtime=runtime)
-    train(text, runtime=runtime)
-    train(text, TrainRecipe(rule_model=RuleModel(), with_phrases=True), runtime=runtime)
-    train(text, TrainRecipe(rule_model=RuleModel(), on_demand=True), runtime=runtime)
+    text = prepare_bitext(tmp_path / "s.fr", tmp_path / "t.en", Preparation(), runtime=runtime)
+    train_model(text, runtime=runtime)
+    train_model(text, TrainRecipe(rule_model=RuleModel(), with_phrases=True), runtime=runtime)
+    train_model(text, TrainRecipe(rule_model=RuleModel(), on_demand=True), runtime=runtime)
     assert outside == []
     assert stages.names[:2] == [f"tokenising {tmp_path}/s.fr", f"tokenising {tmp_path}/t.en"]

@@ -11,7 +11,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.workspace import Workspace
 from dragoman.text.segment import is_installed
 from dragoman.training import prepare as preparing
-from dragoman.training.prepare import Preparation, prepare, read_target
+from dragoman.training.prepare import Preparation, prepare_bitext, read_target
 
 
 class Listener(Progress):
@@ -28,7 +28,7 @@ class Listener(Progress):
 def test_preparation_of_raw_text(tmp_path):
     (tmp_path / "a.fr").write_text("L'ÉTÉ!\n", encoding="utf-8")
     (tmp_path / "a.en.gz").write_text("It's SUMMER.\n", encoding="utf-8")  # compression goes by content
-    bitext, settings, casing = prepare(tmp_path / "a.fr", tmp_path / "a.en.gz", Preparation())
+    bitext, settings, casing = prepare_bitext(tmp_path / "a.fr", tmp_path / "a.en.gz", Preparation())
     assert (bitext.source.lines(), bitext.target.lines()) == (["l' été !"], ["it 's summer ."])
     assert (settings.source_language, settings.target_language, settings.tokenise, settings.lowercase) == (
         "fr",
@@ -37,8 +37,8 @@ def test_preparation_of_raw_text(tmp_path):
         True,
     )
     assert casing.restore(["it 's summer ."], [""]) == ["It 's SUMMER ."]
-    assert prepare(tmp_path / "a.fr", tmp_path / "a.en.gz", Preparation(recase=False)).casing is None
-    cased = prepare(tmp_path / "a.fr", tmp_path / "a.en.gz", Preparation(lowercase=False))
+    assert prepare_bitext(tmp_path / "a.fr", tmp_path / "a.en.gz", Preparation(recase=False)).casing is None
+    cased = prepare_bitext(tmp_path / "a.fr", tmp_path / "a.en.gz", Preparation(lowercase=False))
     assert (cased.bitext.target.lines(), cased.casing) == (["It 's SUMMER ."], None)
 
 
@@ -47,11 +47,11 @@ def test_letters_are_composed_unless_told_otherwise(tmp_path, tokenised):
     (tmp_path / "a.fr").write_text("e\u0301te\u0301\n\u00e9te\u0301\n", encoding="utf-8")
     (tmp_path / "a.en").write_text("cafe\u0301\nplain\n", encoding="utf-8")
     texts = tmp_path / "a.fr", tmp_path / "a.en"
-    found = prepare(*texts, Preparation(tokenised=tokenised))
+    found = prepare_bitext(*texts, Preparation(tokenised=tokenised))
     assert found.bitext.source.lines() == ["\u00e9t\u00e9"] * 2
     assert found.bitext.target.lines() == ["caf\u00e9", "plain"]
     assert found.settings.unicode == "NFC"
-    left = prepare(*texts, Preparation(tokenised=tokenised, unicode="as-is"))
+    left = prepare_bitext(*texts, Preparation(tokenised=tokenised, unicode="as-is"))
     assert len(set(left.bitext.source.lines())) == 2
     assert left.settings.unicode == "as-is"
 
@@ -71,7 +71,7 @@ def test_the_language_is_the_ending(tmp_path, name, language):
     (tmp_path / name).write_text("a\n")
     (tmp_path / "other").write_text("a\n")
     listener = Listener()
-    settings = prepare(
+    settings = prepare_bitext(
         tmp_path / name, tmp_path / "other", Preparation(target_language="de"), runtime=Runtime(progress=listener)
     )[1]
     assert (settings.source_language, settings.target_language) == (language, "de")
@@ -79,12 +79,12 @@ def test_the_language_is_the_ending(tmp_path, name, language):
     assert [warning.startswith(f"{tmp_path / name}: ") for warning in listener.warnings] == [True] * (language == "en")
     assert all("tokenised as English" in warning for warning in listener.warnings)
     chosen = Preparation(source_language="cs", target_language="de")
-    assert prepare(tmp_path / name, tmp_path / "other", chosen)[1].source_language == "cs"
+    assert prepare_bitext(tmp_path / name, tmp_path / "other", chosen)[1].source_language == "cs"
 
 
 def test_tokenised_text_is_left_as_it_is(tmp_path):
     (tmp_path / "a.fr").write_text("L'ÉTÉ !\n", encoding="utf-8")
-    bitext, settings, _ = prepare(tmp_path / "a.fr", tmp_path / "a.fr", Preparation(tokenised=True))
+    bitext, settings, _ = prepare_bitext(tmp_path / "a.fr", tmp_path / "a.fr", Preparation(tokenised=True))
     assert bitext.source.lines() == ["L'ÉTÉ !"]
     assert not settings.tokenise
     assert not settings.lowercase
@@ -94,13 +94,13 @@ def test_characters_are_units_as_they_are(tmp_path):
     (tmp_path / "a.old").write_text("Vnd e\u0301s\n", encoding="utf-8")
     (tmp_path / "a.new").write_text("Und  \u2581s\n", encoding="utf-8")
     options = Preparation(units="characters", boundaries=True)
-    bitext, settings, casing = prepare(tmp_path / "a.old", tmp_path / "a.new", options)
+    bitext, settings, casing = prepare_bitext(tmp_path / "a.old", tmp_path / "a.new", options)
     assert bitext.source.lines() == ["\u2581 V n d \u2581 \u00e9 s \u2581"]
     assert bitext.target.lines() == ["\u2581 U n d \u2581 \u2581 \u2581\u2581 s \u2581"]
     assert settings.preparation(casing).restore(bitext.target.lines()) == ["Und  \u2581s"]
     (tmp_path / "a.new").write_text("Und\nes\n", encoding="utf-8")
     with pytest.raises(DataError, match="has 2 lines"):
-        prepare(tmp_path / "a.old", tmp_path / "a.new", options)
+        prepare_bitext(tmp_path / "a.old", tmp_path / "a.new", options)
     with pytest.raises(UsageError, match="models of characters only"):
         Preparation(boundaries=True)
 
@@ -111,9 +111,9 @@ def test_text_is_the_same_and_on_disk_where_memory_is_small(tmp_path, options):
     for name in ("a.fr", "a.en"):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     files = tmp_path / "a.fr", tmp_path / "a.en"
-    expected = prepare(*files, options)
+    expected = prepare_bitext(*files, options)
     with Workspace(1000, tmp_path) as workspace:
-        found = prepare(*files, options, runtime=Runtime(workspace=workspace))
+        found = prepare_bitext(*files, options, runtime=Runtime(workspace=workspace))
         for ours, theirs in (
             (found.bitext.source, expected.bitext.source),
             (found.bitext.target, expected.bitext.target),
@@ -132,15 +132,15 @@ def test_blocks_of_lines_are_seen_as_one_text(tmp_path, monkeypatch):
     for name in ("a.fr", "a.en"):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     files = tmp_path / "a.fr", tmp_path / "a.en"
-    expected = prepare(*files, Preparation())
+    expected = prepare_bitext(*files, Preparation())
     monkeypatch.setattr(preparing, "CHUNK_LINES", 7)
     monkeypatch.setattr(corpus, "_BYTES_AT_ONCE", 500)
-    found = prepare(*files, Preparation())
+    found = prepare_bitext(*files, Preparation())
     assert found.bitext.target.lines() == expected.bitext.target.lines()
     assert found.bitext.target.vocab.blob.tobytes() == expected.bitext.target.vocab.blob.tobytes()
     assert found.casing.words.tobytes() == expected.casing.words.tobytes()
     assert found.casing.starts == expected.casing.starts
-    assert prepare(*files, Preparation(), first=10).bitext.source.lines() == expected.bitext.source.lines()[:10]
+    assert prepare_bitext(*files, Preparation(), first=10).bitext.source.lines() == expected.bitext.source.lines()[:10]
 
 
 JAPANESE = ["これは小さな本です。", "猫が二匹いました。", "私はUnixの本を読んだ。"]
@@ -158,11 +158,11 @@ def test_text_without_spaces_is_segmented_and_that_is_said(tmp_path):
     listener = Listener()
     options = Preparation(source_segmenter="characters")
     assert (
-        prepare(*texts, options, runtime=Runtime(progress=listener)).bitext.source.lines()[1]
+        prepare_bitext(*texts, options, runtime=Runtime(progress=listener)).bitext.source.lines()[1]
         == "猫 が 二 匹 い ま し た 。"
     )
     assert listener.notes == []
-    found = prepare(*texts, Preparation(), runtime=Runtime(progress=listener))
+    found = prepare_bitext(*texts, Preparation(), runtime=Runtime(progress=listener))
     segmenter = found.settings.source_segmenter
     assert segmenter == ("mecab" if is_installed("mecab") else "characters")
     assert (found.settings.source_language, found.settings.target_segmenter) == ("ja", "none")
@@ -179,11 +179,11 @@ def test_segmented_text_is_left_alone_and_no_segmenter_is_a_warning(tmp_path):
     listener = Listener()
     words = ["これ は 小さな 本 です 。", "猫 が 二 匹 い まし た 。", "私 は 本 を 読んだ 。"]
     texts = write_pair(tmp_path, words, words, ("a.ja", "b.ja"))
-    assert prepare(*texts, Preparation(), runtime=Runtime(progress=listener)).bitext.source.lines() == words
+    assert prepare_bitext(*texts, Preparation(), runtime=Runtime(progress=listener)).bitext.source.lines() == words
     assert (listener.notes, listener.warnings) == ([], [])
     raw = write_pair(tmp_path, JAPANESE, words, ("raw.ja", "b.ja"))
-    prepare(*raw, Preparation(source_segmenter="none"), runtime=Runtime(progress=listener))
-    prepare(*raw, Preparation(tokenised=True), runtime=Runtime(progress=listener))
+    prepare_bitext(*raw, Preparation(source_segmenter="none"), runtime=Runtime(progress=listener))
+    prepare_bitext(*raw, Preparation(tokenised=True), runtime=Runtime(progress=listener))
     assert ["has no spaces between words" in warning for warning in listener.warnings] == [True, True]
     with pytest.raises(UsageError, match="expected raw text for a segmenter"):
         Preparation(tokenised=True, source_segmenter="characters")
@@ -191,18 +191,18 @@ def test_segmented_text_is_left_alone_and_no_segmenter_is_a_warning(tmp_path):
 
 def test_more_target_text_is_segmented_like_the_parallel_text(tmp_path):
     texts = write_pair(tmp_path, ["A book.", "Two cats.", "Unix."], JAPANESE, ("a.en", "a.ja"))
-    settings = prepare(*texts, Preparation(target_segmenter="characters")).settings
+    settings = prepare_bitext(*texts, Preparation(target_segmenter="characters")).settings
     (tmp_path / "more").write_text("犬。\n", encoding="utf-8")
     assert read_target(tmp_path / "more", settings).lines() == ["犬 。"]
 
 
 def test_punctuation_is_uniform_unless_told_otherwise(tmp_path):
     texts = write_pair(tmp_path, ["l\u2019homme", "l'homme"], ["It\u2019s \u201cso\u201d", "x"], ("a.fr", "a.en"))
-    found = prepare(*texts, Preparation())
+    found = prepare_bitext(*texts, Preparation())
     assert found.bitext.source.lines() == ["l' homme"] * 2
     assert found.bitext.target.lines()[0] == 'it \'s " so "'
     assert found.settings.normalise_punctuation
-    left = prepare(*texts, Preparation(normalise_punctuation=False))
+    left = prepare_bitext(*texts, Preparation(normalise_punctuation=False))
     assert len(set(left.bitext.source.lines())) == 2
     assert not left.settings.normalise_punctuation
 
@@ -214,6 +214,6 @@ def test_a_text_that_comes_through_a_pipe_is_read_once(tmp_path):
     writer = threading.Thread(target=lambda: (tmp_path / "pipe.en").write_text("".join(f"{line}\n" for line in lines)))
     writer.start()
     try:
-        assert len(prepare(tmp_path / "pipe.en", target, Preparation()).bitext.source) == 3000
+        assert len(prepare_bitext(tmp_path / "pipe.en", target, Preparation()).bitext.source) == 3000
     finally:
         writer.join()

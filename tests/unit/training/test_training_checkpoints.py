@@ -8,14 +8,14 @@ import sys
 import numpy as np
 import pytest
 
-from dragoman.core.checkpoint import Checkpoint
+from dragoman.core.checkpoint import StageCheckpoint
 from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
 from dragoman.core.workspace import Workspace
 from dragoman.training import pipeline
 from dragoman.training.align.diagonal import Diagonal
-from dragoman.training.phrases import PhraseModel
-from dragoman.training.pipeline import TrainRecipe, train
+from dragoman.training.phrase_model import PhraseModel
+from dragoman.training.pipeline import TrainRecipe, train_model
 from dragoman.training.prepare import PreparedText
 from dragoman.training.rules.model import RuleModel
 from oracles.phrase_table import random_bitext
@@ -40,7 +40,7 @@ def trained(bitext, out, memory, checkpoint, **options):
     notes = Notes()
     with Workspace(memory) as workspace:
         runtime = Runtime(workspace=workspace, checkpoint=checkpoint, progress=notes)
-        model = train(PreparedText(bitext), TrainRecipe(**options), runtime=runtime).model
+        model = train_model(PreparedText(bitext), TrainRecipe(**options), runtime=runtime).model
         model.save(out)
     files = sorted(path for path in out.rglob("*") if path.is_file())
     return [said for said in notes.said if "going on" in said], [
@@ -63,7 +63,7 @@ def bitext():
     ],
 )
 def test_training_goes_on_after_each_stage(bitext, tmp_path, monkeypatch, killed_in, memory, options, kept):
-    checkpoint = Checkpoint(tmp_path / "out")
+    checkpoint = StageCheckpoint(tmp_path / "out")
     none, expected = trained(bitext, tmp_path / "whole", memory, None, **options)
     assert expected == trained(bitext, tmp_path / "in-memory", None, None, **options)[1]
     with monkeypatch.context() as broken:
@@ -80,7 +80,7 @@ def test_training_goes_on_after_each_stage(bitext, tmp_path, monkeypatch, killed
 
 
 def test_a_stage_of_other_options_or_text_is_made_again(bitext, tmp_path):
-    checkpoint = Checkpoint(tmp_path / "out")
+    checkpoint = StageCheckpoint(tmp_path / "out")
     trained(bitext, tmp_path / "out", 200_000, checkpoint)
     for text, options, kept in (
         (bitext, {}, ["the word alignment", "the phrase table"]),
@@ -112,7 +112,7 @@ def flipped(data):
     ],
 )
 def test_a_stage_that_is_damaged_is_made_again(bitext, tmp_path, file, damage):
-    checkpoint, stage = Checkpoint(tmp_path / "out"), file.split("/")[0]
+    checkpoint, stage = StageCheckpoint(tmp_path / "out"), file.split("/")[0]
     _, expected = trained(bitext, tmp_path / "out", 200_000, checkpoint)
     path = checkpoint.folder / file
     data = damage(path.read_bytes() if path.exists() else b"")
@@ -130,7 +130,7 @@ def test_a_stage_that_is_damaged_is_made_again(bitext, tmp_path, file, damage):
 
 
 def test_half_a_stage_is_none(bitext, tmp_path):
-    checkpoint = Checkpoint(tmp_path / "out")
+    checkpoint = StageCheckpoint(tmp_path / "out")
     (checkpoint.folder / "links.partial").mkdir(parents=True)
     (checkpoint.folder / "links").mkdir()
     assert checkpoint.load("links", "key") is None

@@ -113,7 +113,7 @@ _LOCAL = re.compile(r"local:([1-9][0-9]{0,3})")
 _ADDRESS = re.compile(r"[a-z]+://\S+")
 
 
-class Task(Protocol[Input, Output]):
+class WorkItem(Protocol[Input, Output]):
     """Work on one item of many, here, or on a worker as `remote`, which also returns its messages."""
 
     @property
@@ -189,13 +189,15 @@ class Workers(ABC):
         """Number of threads that work on a large part, if this process has `threads`: one on a worker."""
         return 1
 
-    def each(self, task: Task[Item, Found], items: Iterable[Item], threads: int, window: int | None) -> Iterator[Found]:
+    def each(
+        self, task: WorkItem[Item, Found], items: Iterable[Item], threads: int, window: int | None
+    ) -> Iterator[Found]:
         """Yield the result of a task for each item, in order; items are spread over workers, or here over `threads`."""
         for found, told in self.map(task.remote, items, window=window):
             task.replay(told)
             yield found
 
-    def in_turn(self, task: Task[Item, Found], parts: Iterable[Item], window: int | None) -> Iterator[Found]:
+    def in_turn(self, task: WorkItem[Item, Found], parts: Iterable[Item], window: int | None) -> Iterator[Found]:
         """Yield the result of a task for each large part, in order; on workers, or here one after another."""
         return self.each(task, parts, 1, window or self.parts_at_once)
 
@@ -248,11 +250,13 @@ class ThreadWorkers(Workers):
         """Return the number of all threads."""
         return threads
 
-    def each(self, task: Task[Item, Found], items: Iterable[Item], threads: int, window: int | None) -> Iterator[Found]:
+    def each(
+        self, task: WorkItem[Item, Found], items: Iterable[Item], threads: int, window: int | None
+    ) -> Iterator[Found]:
         """Yield the result of a task for each item, in order."""
         return map(task, items) if threads == 1 else _in_threads(task, items, threads, window)
 
-    def in_turn(self, task: Task[Item, Found], parts: Iterable[Item], window: int | None) -> Iterator[Found]:
+    def in_turn(self, task: WorkItem[Item, Found], parts: Iterable[Item], window: int | None) -> Iterator[Found]:
         """Yield the result of a task for each part, in order, one after another."""
         return map(task, parts)
 

@@ -9,7 +9,7 @@ out/runs/METHOD/SEED/             a tuning run (see `tuning.run`), and in its fo
     000.txt, 001.txt, ...         translations under the weights after each iteration, if there are curves
 
 Beside `tests` there is `files.json` with the checksums of translations, and in `models` one for the files that
-describe models (see `files.py`).
+describe models (see `checksummed_files.py`).
 
 If the plan has decisions, translations are in `tests/TEST/DECISION/` (those of iterations for the first decision only),
 and the scales chosen for a run are in `decisions/DECISION.toml`.

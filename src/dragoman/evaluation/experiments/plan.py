@@ -55,7 +55,7 @@ from dragoman.core.deprecations import current_names
 from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.toml import read_toml
 from dragoman.decision.settings import Decision
-from dragoman.evaluation.experiments.files import folder_name
+from dragoman.evaluation.experiments.checksummed_files import folder_name
 from dragoman.evaluation.experiments.plan_parts import (
     AS_DECODED,
     PlannedDecision,

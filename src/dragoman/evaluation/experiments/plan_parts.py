@@ -41,7 +41,7 @@ from dragoman.decision import RULES
 from dragoman.decision.max_derivation import MaxDerivation
 from dragoman.decision.rule import Evidence, EvidenceKind
 from dragoman.decision.settings import Decision
-from dragoman.evaluation.experiments.files import FileRecord, folder_name
+from dragoman.evaluation.experiments.checksummed_files import FileRecord, folder_name
 from dragoman.metrics.references import reference_files
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling

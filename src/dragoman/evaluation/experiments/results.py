@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
+from dragoman.evaluation.experiments.checksummed_files import FileRecord
 from dragoman.evaluation.experiments.experiment import Experiment
-from dragoman.evaluation.experiments.files import FileRecord
 from dragoman.evaluation.experiments.plan import Method, Plan, TestSet
 from dragoman.evaluation.experiments.plan_parts import PlannedDecision
 from dragoman.evaluation.experiments.scale_choice import ChosenScale

@@ -21,7 +21,7 @@ from dragoman.core.toml import read_toml
 from dragoman.core.weights import Weights
 from dragoman.decision.rule import Rule
 from dragoman.decision.settings import GridPoint, best_point, grid_density, search_grid
-from dragoman.evaluation.experiments.files import FileRecord
+from dragoman.evaluation.experiments.checksummed_files import FileRecord
 from dragoman.evaluation.experiments.plan_parts import PlannedDecision
 from dragoman.evaluation.statistics.intervals import geometric_mean, mean_sd
 from dragoman.metrics.combined import parse_metric

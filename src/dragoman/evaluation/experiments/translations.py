@@ -10,7 +10,7 @@ from pathlib import Path
 from dragoman.core.files import read_lines
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
-from dragoman.evaluation.experiments.files import FileRecord
+from dragoman.evaluation.experiments.checksummed_files import FileRecord
 from dragoman.evaluation.experiments.plan import TestSet
 from dragoman.evaluation.experiments.plan_parts import PlannedDecision
 from dragoman.evaluation.experiments.scale_choice import choose_scales

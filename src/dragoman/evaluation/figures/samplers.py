@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.evaluation.figures.svg import COLOURS, panel_grid
 from dragoman.evaluation.statistics.intervals import mean_of_beginnings
-from dragoman.sampling.diagnostics.results import INDEPENDENT, SentenceDiagnostics, Summary
+from dragoman.sampling.diagnostics.diagnosis_results import INDEPENDENT, SentenceDiagnostics, Summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

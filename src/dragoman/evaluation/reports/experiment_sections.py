@@ -33,8 +33,8 @@ from dragoman.evaluation.figures.runs import (
 )
 from dragoman.evaluation.reports.report import Report
 from dragoman.evaluation.statistics.intervals import deviation_band, mean_sd
-from dragoman.model.mixture import SHARES
-from dragoman.tuning.optimise.line_search import line_searches, prepare
+from dragoman.model.mixture import INTERPOLATION_PREFIX
+from dragoman.tuning.optimise.line_search import line_searches, prepare_line_searches
 from dragoman.tuning.problems.hope_fear import Oracle
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import Problem
@@ -162,7 +162,7 @@ def mixture_curves(events: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, l
     found: dict[str, dict[str, list[tuple[int, float]]]] = {}
     for event in events:
         for name, value in event_shares(event).items():
-            of, _, table = name.removeprefix(SHARES).rpartition(".")
+            of, _, table = name.removeprefix(INTERPOLATION_PREFIX).rpartition(".")
             found.setdefault(of, {}).setdefault(table, []).append((event["iteration"], value))
     return found
 
@@ -208,7 +208,7 @@ def metric_along_weights(
 
     Exact: the scores come from the upper envelopes of all candidates.
     """
-    lines, axes = prepare(problem, runtime=runtime), np.eye(len(weights))
+    lines, axes = prepare_line_searches(problem, runtime=runtime), np.eye(len(weights))
     reach = float(np.abs(weights).max())
     steps = np.linspace(-reach, reach, _POINTS)
     found = []

@@ -15,7 +15,7 @@ from dragoman.evaluation.figures.samplers import (
     draw_expectations,
 )
 from dragoman.evaluation.reports.report import Report
-from dragoman.sampling.diagnostics.results import (
+from dragoman.sampling.diagnostics.diagnosis_results import (
     INDEPENDENT,
     ExpectationRow,
     MissingProportions,

@@ -64,7 +64,7 @@ def compare_weights(before: Mapping[str, float], after: Mapping[str, float]) -> 
     )
 
 
-def scaled(weights: Mapping[str, float]) -> dict[str, float]:
+def scale_weights(weights: Mapping[str, float]) -> dict[str, float]:
     """Return the weights, scaled so that the absolute values of the tuned ones sum to 1.
 
     Translations do not depend on the scale, except for unknown words.

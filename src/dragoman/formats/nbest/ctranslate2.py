@@ -17,7 +17,7 @@ from typing import Any, Literal
 from dragoman.core.errors import DataError
 from dragoman.core.options import option
 from dragoman.formats.faults import quote
-from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
+from dragoman.formats.nbest.json_lists import JsonNBest, JsonSentence
 from dragoman.formats.nbest.json_rows import Rows
 from dragoman.formats.nbest.json_values import first_object, parallel_list, unknown_keys
 
@@ -64,7 +64,7 @@ class CTranslate2NBest(JsonNBest):
         text = " ".join(tokens)
         return f"{text} ".replace("@@ ", "").strip(" ") if self.pieces == "bpe" else text
 
-    def _give(self, sentence: Sentence) -> Iterator[Any]:
+    def _give(self, sentence: JsonSentence) -> Iterator[Any]:
         fields = self._head(sentence)
         fields["hypotheses"] = [own["text"].split(" ") if own["text"] else [] for own, _ in sentence.hypotheses]
         scores = [own.get("score") for own, _ in sentence.hypotheses]

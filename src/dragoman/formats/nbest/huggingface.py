@@ -21,7 +21,7 @@ from typing import Any
 from dragoman.core.errors import DataError
 from dragoman.core.options import option
 from dragoman.formats.faults import quote
-from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
+from dragoman.formats.nbest.json_lists import JsonNBest, JsonSentence
 from dragoman.formats.nbest.json_rows import Rows
 from dragoman.formats.nbest.json_values import JsonValue, first_object, parallel_list, text_list, unknown_keys
 
@@ -104,7 +104,7 @@ class HuggingFaceNBest(JsonNBest):
         more = unknown_keys(fields, _KEYS)
         rows.hypothesis(fields[key], score=fields.get(_score_key(fields)), logprob=fields.get("logprob"), more=more)
 
-    def _give(self, sentence: Sentence) -> Iterator[Any]:
+    def _give(self, sentence: JsonSentence) -> Iterator[Any]:
         key = _TEXT_KEYS[sentence.style.get("generated", 0)]
         if not sentence.hypotheses:
             yield {"id": sentence.name, key: []}

@@ -37,7 +37,7 @@ HypothesisFields = tuple[dict[str, Any], dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Sentence:
+class JsonSentence:
     """A sentence to write; `name` is None if it needs none, `more` are further keys of its file."""
 
     name: int | str | None
@@ -145,7 +145,7 @@ class JsonNBest(NBestFormat):
             names = [None] * len(nbest)
         more = _objects(extras.sentences, len(nbest))
         for i, (begin, end) in enumerate(itertools.pairwise(nbest.sentences.tolist())):
-            sentence = Sentence(
+            sentence = JsonSentence(
                 names[i],
                 None if nbest.sources is None else nbest.sources[i],
                 () if nbest.references is None else nbest.references[i],
@@ -182,10 +182,10 @@ class JsonNBest(NBestFormat):
         """Read one value; its `text` is for messages."""
 
     @abstractmethod
-    def _give(self, sentence: Sentence) -> Iterator[Any]:
+    def _give(self, sentence: JsonSentence) -> Iterator[Any]:
         """Yield the values of one sentence."""
 
-    def _head(self, sentence: Sentence) -> dict[str, Any]:
+    def _head(self, sentence: JsonSentence) -> dict[str, Any]:
         """Return the first fields of an object: the id and source of the sentence, if there are any."""
         named = {self.id_key: sentence.name, self.source_key: sentence.source}
         return {key: value for key, value in named.items() if key and value is not None}

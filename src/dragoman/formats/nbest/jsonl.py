@@ -16,7 +16,7 @@ from typing import Any
 
 from dragoman.core.errors import DataError
 from dragoman.formats.faults import quote
-from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
+from dragoman.formats.nbest.json_lists import JsonNBest, JsonSentence
 from dragoman.formats.nbest.json_rows import Rows
 from dragoman.formats.nbest.json_values import first_object, string_list, unknown_keys
 
@@ -59,7 +59,7 @@ class JsonlNBest(JsonNBest):
             more=unknown_keys(fields, _HYPOTHESIS_KEYS),
         )
 
-    def _give(self, sentence: Sentence) -> Iterator[Any]:
+    def _give(self, sentence: JsonSentence) -> Iterator[Any]:
         fields = self._head(sentence)
         fields["hyps"] = [own | others for own, others in sentence.hypotheses]
         if sentence.references:

@@ -19,7 +19,7 @@ from typing import Any
 
 from dragoman.core.errors import DataError
 from dragoman.formats.faults import quote
-from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
+from dragoman.formats.nbest.json_lists import JsonNBest, JsonSentence
 from dragoman.formats.nbest.json_rows import Rows
 from dragoman.formats.nbest.json_values import first_object, unknown_keys
 
@@ -78,7 +78,7 @@ class OpenAiNBest(JsonNBest):
             more["message"] = unknown_keys(fields["message"], ("content",))
         rows.hypothesis(text, logprob=_total(fields.get("logprobs"), rows), more=more)
 
-    def _give(self, sentence: Sentence) -> Iterator[Any]:
+    def _give(self, sentence: JsonSentence) -> Iterator[Any]:
         fields = self._head(sentence)
         if sentence.name is not None:
             fields[self.id_key] = str(sentence.name)

@@ -17,7 +17,7 @@ from typing import Any
 
 from dragoman.core.errors import DataError
 from dragoman.formats.faults import quote
-from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
+from dragoman.formats.nbest.json_lists import JsonNBest, JsonSentence
 from dragoman.formats.nbest.json_rows import Rows
 from dragoman.formats.nbest.json_values import JsonValue, first_object, unknown_keys
 
@@ -63,7 +63,7 @@ class OpenNmtJsonNBest(JsonNBest):
             return
         rows.hypothesis(fields["tgt"], score=fields.get("pred_score"), more=unknown_keys(fields, _KEYS))
 
-    def _give(self, sentence: Sentence) -> Iterator[Any]:
+    def _give(self, sentence: JsonSentence) -> Iterator[Any]:
         if not sentence.hypotheses:
             raise DataError("has no hypotheses", expected="some, because a response has no place for none")
         response = []

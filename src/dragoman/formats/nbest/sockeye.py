@@ -18,7 +18,7 @@ from typing import Any, Literal
 from dragoman.core.errors import DataError
 from dragoman.core.options import option
 from dragoman.formats.faults import quote
-from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
+from dragoman.formats.nbest.json_lists import JsonNBest, JsonSentence
 from dragoman.formats.nbest.json_rows import Rows
 from dragoman.formats.nbest.json_values import first_object, parallel_list, text_list, unknown_keys
 
@@ -82,7 +82,7 @@ class SockeyeNBest(JsonNBest):
             )
         return sign * value
 
-    def _give(self, sentence: Sentence) -> Iterator[Any]:
+    def _give(self, sentence: JsonSentence) -> Iterator[Any]:
         fields = {**sentence.more, **self._head(sentence)}
         sign = -1 if self.scores == "neglogprob" else 1
         wrong = next((own["score"] for own, _ in sentence.hypotheses if own.get("score", 0) > 0), None)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.formats.nbest.json_lists import JsonNBest, Sentence
+from dragoman.formats.nbest.json_lists import JsonNBest, JsonSentence
 from dragoman.formats.nbest.json_rows import Rows
 from dragoman.formats.nbest.json_values import first_object, unknown_keys
 
@@ -47,7 +47,7 @@ class VllmNBest(JsonNBest):
                 words, logprob=output.get("cumulative_logprob"), more=unknown_keys(output, _HYPOTHESIS_KEYS)
             )
 
-    def _give(self, sentence: Sentence) -> Iterator[Any]:
+    def _give(self, sentence: JsonSentence) -> Iterator[Any]:
         fields = self._head(sentence)
         fields["outputs"] = [
             {"index": i, "text": own["text"], "cumulative_logprob": own.get("logprob"), **others}

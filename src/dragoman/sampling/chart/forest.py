@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
-from dragoman.sampling.forest import Forest
+from dragoman.sampling.search_forest import Forest
 from dragoman.sampling.space import DerivationText
 from dragoman.search.chart.batch import FIRST, GLUE, GOAL, NOTHING, ChartBatch, ChartOutcome, Graphs
 from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph

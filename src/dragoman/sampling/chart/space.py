@@ -21,7 +21,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.sampling.chart.forest import ChartForest, ChartText, best_derivations
-from dragoman.sampling.forest import log_partitions
+from dragoman.sampling.search_forest import log_partitions
 from dragoman.sampling.space import Arrays, DerivationSpace, Features
 from dragoman.search.chart.batch import ChartBatch, ChartOutcome, check_scores
 from dragoman.search.chart.graph import SentenceGraph

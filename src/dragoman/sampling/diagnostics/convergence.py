@@ -99,7 +99,7 @@ def r_hat_of_counts(values: NDArray[np.float64], counts: NDArray[np.integer]) ->
     return float(np.sqrt(total / within)) if within > smallest**2 else np.inf
 
 
-def rank_normalised(values: Values) -> NDArray[np.float64]:
+def rank_normalise(values: Values) -> NDArray[np.float64]:
     """Replace values by normal quantiles of their ranks among all samples; equal values get their mean rank.
 
     R-hat and the effective sample size of the result do not depend on the scale of the values and are at ease with

@@ -18,12 +18,12 @@ from dragoman.forest.derivation import derivation_scores, sample, yields
 from dragoman.sampling.diagnostics.convergence import (
     autocorrelation,
     effective_sample_size,
-    rank_normalised,
+    rank_normalise,
     round_sizes,
     sample_counts,
     split_r_hat,
 )
-from dragoman.sampling.diagnostics.results import (
+from dragoman.sampling.diagnostics.diagnosis_results import (
     Curve,
     Curves,
     Expectation,
@@ -31,9 +31,9 @@ from dragoman.sampling.diagnostics.results import (
     RunDiagnostics,
     SentenceDiagnostics,
 )
-from dragoman.sampling.forest import Forest, weighted_features
 from dragoman.sampling.sampler import SampleBatch, Sampler
 from dragoman.sampling.schedule import Sampling, Schedule
+from dragoman.sampling.search_forest import Forest, weighted_features
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translator import Translator
 
@@ -178,7 +178,7 @@ class _Sentence:
             sizes=sizes,
             runs=[self._run(*run) for run in runs],
             independent=curves[-1] if len(curves) > len(self._parts) else None,
-            r_hat=split_r_hat(rank_normalised(np.concatenate(scores))),
+            r_hat=split_r_hat(rank_normalise(np.concatenate(scores))),
             features=tuple(self._sampler.translator.model.dense_features),
             expectations=self._expectations(),
         )
@@ -200,7 +200,7 @@ class _Sentence:
         return curves
 
     def _run(self, initial: str, part: SampleBatch, scores: NDArray[np.float64], curves: Curves) -> RunDiagnostics:
-        ranked = rank_normalised(scores)
+        ranked = rank_normalise(scores)
         derivations, counts = part.derivations, part.samples.counts.sum(axis=1)
         size = len(counts)
         best = self._best.derivations.take(np.arange(min(size, len(self._best))))

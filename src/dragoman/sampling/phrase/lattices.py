@@ -14,7 +14,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.sampling.forest import Forest
+from dragoman.sampling.search_forest import Forest
 from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome
 from dragoman.search.phrase.lattice import Edges, hypergraph
 

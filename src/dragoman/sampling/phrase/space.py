@@ -20,13 +20,13 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
-from dragoman.sampling.forest import log_partitions
 from dragoman.sampling.phrase.lattices import Lattice, segmentation_components
+from dragoman.sampling.search_forest import log_partitions
 from dragoman.sampling.space import Arrays, DerivationSpace, DerivationText, Features
 from dragoman.search.limits import SearchLimits
 from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, check_scores
 from dragoman.search.phrase.greedy import gloss
-from dragoman.search.phrase.lattice import derivation_features
+from dragoman.search.phrase.lattice import option_features
 from dragoman.search.phrase.translator import PhraseResult, PhraseTranslator
 
 #: Phrases whose features are computed at once: they need some hundred bytes each.
@@ -61,7 +61,7 @@ class PhraseText(DerivationText):
         cuts = np.searchsorted(derivations.offsets, np.arange(_PHRASES, int(derivations.offsets[-1]), _PHRASES))
         bounds = np.unique([0, *cuts.tolist(), len(derivations)])
         parts = [
-            derivation_features(self.batch, derivations.take(np.arange(begin, end)), self.sentences[begin:end])
+            option_features(self.batch, derivations.take(np.arange(begin, end)), self.sentences[begin:end])
             for begin, end in itertools.pairwise(bounds.tolist())
         ]
         return FeatureRows.concatenate(parts) if parts else FeatureRows.zeros(0)

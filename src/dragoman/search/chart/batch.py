@@ -29,7 +29,7 @@ from dragoman.search.batch import (
 from dragoman.search.chart.holes import by_class, classes_of_rules
 from dragoman.search.chart.rules import ChartRules
 from dragoman.search.limits import SearchLimits
-from dragoman.text.parsed import SourceTree
+from dragoman.text.source_trees import SourceTree
 
 #: The default number of candidates of a span.
 POP_LIMIT = 200

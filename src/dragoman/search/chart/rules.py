@@ -20,7 +20,7 @@ from dragoman.model.grammar import Grammar
 from dragoman.model.parts import GRAMMAR_PENALTY
 from dragoman.search.batch import UNKNOWN_WORD, unknown_words
 from dragoman.search.chart.holes import reordered_holes
-from dragoman.search.markup import FixedTranslation
+from dragoman.search.fixed_translations import FixedTranslation
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,11 +21,11 @@ from dragoman.forest.kbest import nbest
 from dragoman.model.bundle import Model
 from dragoman.search.batch import BatchResult, refuse_too_large, trees_of
 from dragoman.search.chart.batch import ChartBatch, ChartOutcome, Graphs, check_scores
-from dragoman.search.chart.derivation import describe
+from dragoman.search.chart.derivation_tree import describe
 from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
 from dragoman.search.chart.rules import RuleCollector
+from dragoman.search.fixed_translations import FixedTranslation, parse_markup
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
-from dragoman.search.markup import FixedTranslation, parse_markup
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 

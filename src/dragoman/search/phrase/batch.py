@@ -31,8 +31,8 @@ from dragoman.search.batch import (
     span_rows,
 )
 from dragoman.search.limits import SearchLimits
-from dragoman.search.phrase.options import PhraseOptions, exit_classes
-from dragoman.text.parsed import SourceTree
+from dragoman.search.phrase.translation_options import PhraseOptions, exit_classes
+from dragoman.text.source_trees import SourceTree
 
 #: The default number of candidates of a stack.
 POP_LIMIT = 400
@@ -90,8 +90,8 @@ class PhraseBatch:
         return left, right
 
     def reweighted(self, weights: Weights) -> PhraseBatch:
-        """Return the same options scored with other weights, which must mix tables in the same shares."""
-        if any(weights.get(name) != self.weights.get(name) for name in self.model.share_names):
+        """Return the same options scored with other weights, with the same interpolation weights."""
+        if any(weights.get(name) != self.weights.get(name) for name in self.model.interpolation_weight_names):
             raise UsageError(
                 "weights with other shares of mixed tables (mix.*) are for other options; expected the same"
             )

@@ -166,7 +166,7 @@ def edge_features(
     return FeatureRows.join(parts)
 
 
-def derivation_features(batch: PhraseBatch, derivations: Ragged[np.int32], sentences: NDArray[np.int64]) -> FeatureRows:
+def option_features(batch: PhraseBatch, derivations: Ragged[np.int32], sentences: NDArray[np.int64]) -> FeatureRows:
     """Return features of derivations, given as options (numbered within their sentence) in target order."""
     lengths = derivations.lengths
     first = np.repeat(batch.options.offsets[sentences], lengths)

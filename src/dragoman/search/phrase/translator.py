@@ -21,12 +21,12 @@ from dragoman.features import Feature
 from dragoman.forest.kbest import nbest
 from dragoman.model.bundle import Model
 from dragoman.search.batch import BatchResult, refuse_too_large, trees_of
+from dragoman.search.fixed_translations import FixedTranslation, parse_markup
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
-from dragoman.search.markup import FixedTranslation, parse_markup
 from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, check_scores
 from dragoman.search.phrase.greedy import greedy_search
-from dragoman.search.phrase.lattice import Edges, derivation_features, features_with_pairs, hypergraph
-from dragoman.search.phrase.options import OptionCollector, PhraseOptions
+from dragoman.search.phrase.lattice import Edges, features_with_pairs, hypergraph, option_features
+from dragoman.search.phrase.translation_options import OptionCollector, PhraseOptions
 from dragoman.search.translation import Phrase, Translation
 from dragoman.search.translator import Translator
 
@@ -118,7 +118,7 @@ class PhraseResult(BatchResult[PhraseBatch, PhraseOutcome]):
         """Describe the best derivation of each sentence."""
         rows = None
         if features:
-            rows = derivation_features(self.batch, self.found.derivations, np.arange(len(self)))
+            rows = option_features(self.batch, self.found.derivations, np.arange(len(self)))
             rows = rows if self._global_values is None else FeatureRows.join([rows, self._global_values])
         found, options = self.found.derivations, self.batch.options
         chosen = Ragged(found.values + np.repeat(options.offsets[:-1], np.diff(found.offsets)), found.offsets)

@@ -20,7 +20,7 @@ _ROUNDING = 1e-6  # a smaller mass may be an error of adding up 32-bit logarithm
 _NOTHING = -99.0  # the logarithm of zero in ARPA files
 
 
-def interpolation_weights(
+def estimate_interpolation_weights(
     models: Sequence[LanguageModel],
     held_out: Corpus,
     *,
@@ -62,14 +62,14 @@ def interpolate(models: Sequence[LanguageModel], weights: ArrayLike, *, runtime:
 
     It has the n-grams of all models, each with the weighted sum of their probabilities, and back-off weights that make
     every context sum to one. Words that a model does not know have probability zero in it, as in
-    `interpolation_weights`; `<unk>` stands for words that no model knows.
+    `estimate_interpolation_weights`; `<unk>` stands for words that no model knows.
     """
-    shares = np.asarray(weights, np.float64)
-    if shares.shape != (len(models),) or not len(models):
-        raise UsageError(f"there are {len(models)} language models and {shares.size} weights; expected one for each")
-    if not (shares >= 0).all() or not shares.sum() > 0:
-        raise UsageError(f"the weights are {shares.tolist()}; expected numbers of at least 0 that are not all 0")
-    shares = shares / shares.sum()
+    given = np.asarray(weights, np.float64)
+    if given.shape != (len(models),) or not len(models):
+        raise UsageError(f"there are {len(models)} language models and {given.size} weights; expected one for each")
+    if not (given >= 0).all() or not given.sum() > 0:
+        raise UsageError(f"the weights are {given.tolist()}; expected numbers of at least 0 that are not all 0")
+    normalised = given / given.sum()
     order = max(model.order for model in models)
     vocab, ngrams = _union(models, order)
     own_ids = [vocab.map_to(model.vocab) for model in models]
@@ -78,9 +78,9 @@ def interpolate(models: Sequence[LanguageModel], weights: ArrayLike, *, runtime:
     with runtime.stage("interpolating language models") as done:
         for n, words in enumerate(ngrams, 1):
             probabilities = np.zeros(len(words))
-            for model, ids, share in zip(models, own_ids, shares, strict=True):
-                if share > 0:
-                    probabilities += share * _conditional(model, ids, words, runtime)
+            for model, ids, weight in zip(models, own_ids, normalised, strict=True):
+                if weight > 0:
+                    probabilities += weight * _conditional(model, ids, words, runtime)
             contexts = _context_rows(words, keys)
             keys.append(contexts << 32 | words[:, -1])
             if n == 1:

@@ -44,8 +44,8 @@ from dragoman.model.rule_scores import (
 )
 from dragoman.training.lexical import lexical_tables, word_weights
 from dragoman.training.partitions import PairKind, PartitionWork, ScoredParts, score_parts
-from dragoman.training.prune import least_significance, prune_pairs
 from dragoman.training.rules.extract import RULE_KIND, aligned_text, extract_rule_instances, instances_of, side_buckets
+from dragoman.training.table_pruning import least_significance, prune_pairs
 
 
 class SentenceCounts(NamedTuple):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods.method import Optimum, Tuner, best_of, random_starts
-from dragoman.tuning.optimise.line_search import LineAscent, Lines, prepare
+from dragoman.tuning.optimise.line_search import LineAscent, Lines, prepare_line_searches
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import Problem
 
@@ -104,7 +104,7 @@ class _Climbs:
 
     @cached_property
     def _lines(self) -> Lines:
-        return prepare(self._problem, runtime=self._runtime)
+        return prepare_line_searches(self._problem, runtime=self._runtime)
 
     def __call__(self, item: tuple[Vector, Sequence[np.random.Generator]], runtime: Runtime) -> list[Optimum]:
         with self._preparing:

@@ -24,7 +24,7 @@ from dragoman.metrics.precomputed import PrecomputedScorer
 from dragoman.model.bundle import Model
 from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import Translator
-from dragoman.tuning.problems.evidence import Decoded
+from dragoman.tuning.problems.evidence import DecodingResults
 from dragoman.tuning.problems.hope_fear import HypothesisFinder, HypothesisSettings
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import Evidence, Problem, Ranges, checked_start, no_sparse
@@ -59,7 +59,7 @@ class Checkpoint:
     state: State | None = None
     report: Report = field(default_factory=dict)
     stop: str | None = None
-    evidence: Decoded | None = None
+    evidence: DecodingResults | None = None
     score: float | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
     summary: str = ""

@@ -32,7 +32,7 @@ from dragoman.tuning.methods.method import (
 from dragoman.tuning.methods.mira_smo import MAX_SWEEPS, TOLERANCE
 from dragoman.tuning.optimise.online import ParallelLearners, StepAverages, even_queue, squares_within, units_of
 from dragoman.tuning.problems.hope_fear import Hypotheses, HypothesisFinder, HypothesisSettings, oracle_lists
-from dragoman.tuning.problems.problem import changed
+from dragoman.tuning.problems.problem import replace_weights
 
 Vector = NDArray[np.float64]
 
@@ -334,7 +334,7 @@ class _Epoch:
             # Of equally good ones the longest.
             stretches = sorted(pairs, key=lambda pair: pair[0] - pair[1]) or stretches
         means = [np.mean([worker.steps.mean(names, *part) for worker in self._workers], axis=0) for part in stretches]
-        averages = [changed(start, names, mean, sparse) for mean in means]
+        averages = [replace_weights(start, names, mean, sparse) for mean in means]
         return averages[0] if len(averages) == 1 else averages[self._best_of(averages)]
 
     def _best_of(self, candidates: Sequence[Weights]) -> int:

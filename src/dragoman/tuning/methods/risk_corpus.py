@@ -41,7 +41,7 @@ class RiskCorpus(RiskSampling):
         expected = drawn.probabilities @ drawn.statistics
         slopes = sign * _slopes(scorer, expected) / 100
         linear = drawn.statistics @ slopes
-        rows = resampled(drawn, self.corpus_samples, rng)
+        rows = resample_corpora(drawn, self.corpus_samples, rng)
         gains = sign * scorer.score(drawn.statistics[rows].sum(axis=0)) / 100
         rest = gains - linear[rows].sum(axis=0)
         shares = drawn.covariance_shares(linear - temperature / len(drawn) * drawn.scores)
@@ -49,7 +49,7 @@ class RiskCorpus(RiskSampling):
         return Estimate(float(gains.mean()), shares)
 
 
-def resampled(drawn: SampleStatistics, corpora: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def resample_corpora(drawn: SampleStatistics, corpora: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Draw samples of each sentence with replacement: a row per sentence, a column per corpus."""
     ends = np.cumsum(drawn.counts)
     totals = drawn.totals[:, None]

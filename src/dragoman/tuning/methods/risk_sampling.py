@@ -34,7 +34,7 @@ from dragoman.tuning.methods.method import (
     saved_numbers,
 )
 from dragoman.tuning.optimise.ascent import Ascent, AscentName, ascent_of
-from dragoman.tuning.problems.problem import changed
+from dragoman.tuning.problems.problem import replace_weights
 from dragoman.tuning.problems.sample_statistics import SampleStatistics
 
 Vector = NDArray[np.float64]
@@ -174,7 +174,7 @@ class RiskSampling(Learner):
         gradient = drawn.weighted_features(names, estimate.shares)
         values = weights.vector(names) + ascent.step(names, gradient, update + 1)
         # Sparse weights that this minibatch lacks stay as they are, after the others.
-        return changed(
+        return replace_weights(
             weights, names, values, dict.fromkeys(sorted({*sparse, *training_set.sparse(weights)}), (0, 0))
         ), estimate.gain
 
@@ -216,4 +216,4 @@ def _mean(passed: Sequence[Weights], training_set: TrainingSet) -> Weights:
     """Return the mean of some weights, without sparse ones that are 0."""
     sparse = training_set.sparse({name for weights in passed for name in weights})
     names = [*training_set.names, *sparse]
-    return changed(passed[-1], names, np.mean([weights.vector(names) for weights in passed], axis=0), sparse)
+    return replace_weights(passed[-1], names, np.mean([weights.vector(names) for weights in passed], axis=0), sparse)

@@ -25,7 +25,7 @@ _NEAREST = 0.01
 def coordinates(weights: Vector) -> Vector:
     """Return the θ, around 0, whose softmax gives interpolation weights, or others nearby if they are at their bounds.
 
-    >>> interpolation_weights(coordinates(np.array([0.2, 0.3, 0.5]))).round(6).tolist()
+    >>> floored_softmax(coordinates(np.array([0.2, 0.3, 0.5]))).round(6).tolist()
     [0.2, 0.3, 0.5]
     """
     free = np.maximum((weights - FLOOR) / (1 - FLOOR * len(weights)), _NEAREST)
@@ -34,10 +34,10 @@ def coordinates(weights: Vector) -> Vector:
     return centred
 
 
-def interpolation_weights(theta: Vector) -> Vector:
+def floored_softmax(theta: Vector) -> Vector:
     """Return weights that sum to 1, none below the floor, whatever the coordinates.
 
-    >>> interpolation_weights(np.array([500.0, 0.0])).tolist()
+    >>> floored_softmax(np.array([500.0, 0.0])).tolist()
     [0.999, 0.001]
     """
     powers = np.exp(theta - theta.max())
@@ -57,7 +57,7 @@ def from_coordinates(place: Vector, groups: Groups) -> Vector:
     """Replace coordinates by interpolation weights."""
     vector = place.copy()
     for group in groups:
-        vector[group] = interpolation_weights(place[group])
+        vector[group] = floored_softmax(place[group])
     return vector
 
 

@@ -95,7 +95,7 @@ class Lines(Protocol):
         """Return the point of some weights."""
 
 
-def prepare(problem: Problem | HypergraphProblem, *, runtime: Runtime = Runtime()) -> Lines:
+def prepare_line_searches(problem: Problem | HypergraphProblem, *, runtime: Runtime = Runtime()) -> Lines:
     """Prepare a problem for many line searches; `runtime` has the threads of one search on hypergraphs."""
     if isinstance(problem, HypergraphProblem):
         return HypergraphLines(problem, runtime=runtime)
@@ -118,7 +118,7 @@ def line_search(problem: Problem | HypergraphProblem, weights: Vector, direction
         raise UsageError(
             f"there are {len(weights)} weights and a direction of {len(direction)} for {len(problem.names)} features"
         )
-    lines = prepare(problem)
+    lines = prepare_line_searches(problem)
     return line_searches(lines, [lines.at(weights)], [direction])[0]
 
 

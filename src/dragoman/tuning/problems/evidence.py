@@ -62,7 +62,7 @@ class Decoding(Options):
     )
 
 
-class Decoded(ABC):
+class DecodingResults(ABC):
     """Results of decoding the tuning set, under one or several weights."""
 
     @abstractmethod
@@ -157,7 +157,7 @@ def lists_of_strings(model: Model) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class DecodedLists(Decoded):
+class DecodedLists(DecodingResults):
     """N-best lists, one per sentence; of several decodings each hypothesis once."""
 
     nbest: NBest
@@ -242,7 +242,7 @@ _FORCED = "forced"
 
 
 @dataclass(frozen=True, eq=False)
-class DecodedGraphs(Decoded):
+class DecodedGraphs(DecodingResults):
     """Hypergraphs, one per sentence, with features; of several decodings all derivations, each once.
 
     `forced` has a row of hypergraphs for each reference, with its derivations, for methods that need them; a

@@ -13,7 +13,7 @@ from dragoman.core.errors import UsageError
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import SPECIAL, Vocab
-from dragoman.decision.lattice import NGramValues
+from dragoman.decision.lattice_rule import NGramValues
 from dragoman.forest.log_linear import LogLinear
 from dragoman.forest.ngrams import SplitHypergraph, split_by_context
 from dragoman.metrics.bleu import BleuScorer

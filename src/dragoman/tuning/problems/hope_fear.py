@@ -25,7 +25,7 @@ from dragoman.forest.hope import BEAM, FEAR, InDocument, Objective, hope, rescor
 from dragoman.forest.kbest import kbest
 from dragoman.metrics.bleu import BleuScorer
 from dragoman.metrics.metric import Scorer
-from dragoman.search.shards import Recipe
+from dragoman.search.shards import TranslatorSpec
 from dragoman.search.translation import SearchResult
 from dragoman.search.translator import Translator
 from dragoman.text.words import words_of
@@ -128,7 +128,7 @@ class HypothesisFinder:
 
     def __reduce__(self) -> tuple[Any, ...]:
         assert self._folder is not None
-        recipe = Recipe.of(self._translator, self._folder)
+        recipe = TranslatorSpec.of(self._translator, self._folder)
         return _made, (recipe, self._lines, self._scorer, self._sign, self._wanted)
 
     def __call__(self, item: tuple[int, Weights, Vector], runtime: Runtime) -> Hypotheses:
@@ -221,7 +221,7 @@ class HypothesisFinder:
 
 
 def _made(
-    recipe: Recipe, lines: Sequence[str], scorer: Scorer, sign: int, wanted: HypothesisSettings
+    recipe: TranslatorSpec, lines: Sequence[str], scorer: Scorer, sign: int, wanted: HypothesisSettings
 ) -> HypothesisFinder:
     return HypothesisFinder(recipe.translator(), lines, scorer, sign, wanted)
 

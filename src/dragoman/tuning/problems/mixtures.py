@@ -25,7 +25,7 @@ from dragoman.core.toml import format_toml, read_toml
 from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
 from dragoman.model.bundle import Model
-from dragoman.model.mixture import read_shares, share_names
+from dragoman.model.mixture import interpolation_weight_names, read_interpolation_weights
 from dragoman.model.parts import in_folder, phrase_features
 from dragoman.model.phrase_table import LOG_ZERO
 from dragoman.search.translation import PAIR_MARK
@@ -148,7 +148,7 @@ def interpolation_groups(mixtures: Sequence[MixedScores]) -> list[NDArray[np.int
     return [row for one in mixtures for row in one.interpolation_columns if (row >= 0).all()]
 
 
-_LISTS, _MIXTURES, _SHARES = "lists", "mixtures.toml", "shares.txt"
+_LISTS, _MIXTURES, _INTERPOLATION_FILE = "lists", "mixtures.toml", "shares.txt"
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +169,7 @@ class MixedPairs:
     @property
     def names(self) -> list[list[str]]:
         """The names of the interpolation weights, a row for each score."""
-        return share_names(self.table, self.score_names, self.components.names)
+        return interpolation_weight_names(self.table, self.score_names, self.components.names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +187,7 @@ class DecodedMixtures(DecodedLists):
             if table.components is not None:
                 rows = np.unique(_pairs_among(nbest.features.names, name)[1])
                 tables.append(MixedPairs(name, table.score_names, rows, table.components.take(rows)))
-        return cls(nbest, tuple(tables), Weights({name: weights[name] for name in model.share_names}))
+        return cls(nbest, tuple(tables), Weights({name: weights[name] for name in model.interpolation_weight_names}))
 
     def merged_with(self, earlier: DecodedLists) -> DecodedMixtures:
         """Return the earlier lists, each followed by what is new in these."""
@@ -228,11 +228,11 @@ class DecodedMixtures(DecodedLists):
             probabilities=np.ascontiguousarray(table.components.probabilities.transpose(2, 1, 0), np.float64),
             columns=np.array([place.get(name, -1) for name in phrase_features(table.table, table.score_names)]),
             interpolation_columns=np.array([[place.get(name, -1) for name in row] for row in table.names]),
-            interpolation_weights=read_shares(table.names, self.interpolation_weights),
+            interpolation_weights=read_interpolation_weights(table.names, self.interpolation_weights),
         )
 
     def details(self) -> dict[str, Any]:
-        """Return interpolation weights, and the share of p(e|f) that each component has in the best translations."""
+        """Return interpolation weights, and the fraction of p(e|f) that each component has in the best translations."""
         found = {}
         first = self.nbest.features.take(self.nbest.sentences[:-1])
         for table in self.tables:
@@ -240,18 +240,18 @@ class DecodedMixtures(DecodedLists):
             counts = np.bincount(first.ids, first.values, len(first.names))[ids]
             score = table.score_names.index("fwd") if "fwd" in table.score_names else 0
             parts = table.components.probabilities[np.searchsorted(table.rows, rows), :, score].astype(np.float64)
-            parts *= read_shares(table.names, self.interpolation_weights)[score]
+            parts *= read_interpolation_weights(table.names, self.interpolation_weights)[score]
             there = (counts > 0) & (parts.sum(axis=1) > 0)
             parts = parts[there] / parts[there].sum(axis=1, keepdims=True)
-            shares = counts[there] @ parts / max(counts[there].sum(), 1)
-            found[table.table] = dict(zip(table.components.names, shares.round(4).tolist(), strict=True))
+            fractions = counts[there] @ parts / max(counts[there].sum(), 1)
+            found[table.table] = dict(zip(table.components.names, fractions.round(4).tolist(), strict=True))
         return {"shares": dict(self.interpolation_weights), "phrases_from": found}
 
     def save(self, folder: Path) -> None:
         """Write the lists, the pairs and the interpolation weights; whole or not at all."""
         with output_folder(folder, EVIDENCE) as partial:
             super().save(partial / _LISTS)
-            self.interpolation_weights.write(partial / _SHARES)
+            self.interpolation_weights.write(partial / _INTERPOLATION_FILE)
             about = []
             for table in self.tables:
                 save_arrays(
@@ -264,7 +264,7 @@ class DecodedMixtures(DecodedLists):
     @classmethod
     def load(cls, folder: Path) -> DecodedMixtures:
         """Read what `save` wrote; refuses arrays that do not fit the lists."""
-        nbest, weights = DecodedLists.load(folder / _LISTS).nbest, Weights.read(folder / _SHARES)
+        nbest, weights = DecodedLists.load(folder / _LISTS).nbest, Weights.read(folder / _INTERPOLATION_FILE)
         rows: Any = read_toml(folder / _MIXTURES).get("mixture")
         there = {path.name for path in folder.iterdir()}
         tables = []
@@ -276,9 +276,9 @@ class DecodedMixtures(DecodedLists):
                 raise DataError(f"has a mixture {row}", path=folder / _MIXTURES, expected="table, scores, components")
             tables.append(_checked(row["table"], tuple(row["scores"]), tuple(row["components"]), folder, nbest))
             try:
-                read_shares(tables[-1].names, weights)
+                read_interpolation_weights(tables[-1].names, weights)
             except UsageError as error:
-                raise DataError(str(error), path=folder / _SHARES) from None
+                raise DataError(str(error), path=folder / _INTERPOLATION_FILE) from None
         return cls(nbest, tuple(tables), weights)
 
 

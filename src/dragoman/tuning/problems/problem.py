@@ -16,7 +16,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
-from dragoman.model.mixture import SHARES
+from dragoman.model.mixture import INTERPOLATION_PREFIX
 from dragoman.model.parts import GRAMMAR_PENALTY
 
 #: Largest number of features for methods that search along single weights, or sample boxes of weights.
@@ -342,7 +342,7 @@ def is_interpolation_weight(name: str) -> bool:
     >>> is_interpolation_weight("mix.tm.fwd.in"), is_interpolation_weight("tm.fwd")
     (True, False)
     """
-    return name.startswith(SHARES)
+    return name.startswith(INTERPOLATION_PREFIX)
 
 
 def is_weight(names: Sequence[str]) -> NDArray[np.bool_]:
@@ -374,7 +374,7 @@ def no_sparse(names: Iterable[str]) -> Ranges:
     return {}
 
 
-def changed(weights: Weights, names: Sequence[str], values: NDArray[np.float64], sparse: Ranges) -> Weights:
+def replace_weights(weights: Weights, names: Sequence[str], values: NDArray[np.float64], sparse: Ranges) -> Weights:
     """Return the weights with new values; sparse ones come last, in order, without zeros."""
     new = weights.updated(dict(zip(names, values.tolist(), strict=True)))
     return Weights(

@@ -34,17 +34,17 @@ from dragoman.search.translator import Shard, Translator
 from dragoman.translation.stream import Stream
 from dragoman.tuning.methods.method import Learner, TrainingSet, Tuner, TuningMethod
 from dragoman.tuning.problems.evidence import (
-    Decoded,
     DecodedGraphs,
     DecodedLists,
     DecodeLists,
     Decoding,
+    DecodingResults,
     lists_of_strings,
 )
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem, ReferenceProblem
 from dragoman.tuning.problems.mixtures import DecodedMixtures, MixtureProblem
 from dragoman.tuning.problems.problem import Problem, tuned_names, weight_ranges
-from dragoman.tuning.runs.loop import BatchTraining, Loop, OnlineTraining, Task, Training, merged_evidence, train
+from dragoman.tuning.runs.loop import BatchTraining, Loop, OnlineTraining, Task, Training, merged_evidence, run_tuning
 from dragoman.tuning.runs.run import Run
 from dragoman.tuning.runs.validator import Validation, Validator
 
@@ -81,7 +81,7 @@ class TuningSetDecoder:
         self._spread, self._lines, self._targets, self._decoding = spread, lines, targets, decoding
         self._pairs = pairs
 
-    def __call__(self, weights: Weights, *, runtime: Runtime = Runtime()) -> Decoded:
+    def __call__(self, weights: Weights, *, runtime: Runtime = Runtime()) -> DecodingResults:
         """Return n-best lists or hypergraphs under some weights."""
         translator = self._spread.translator.reweighted(weights)
         translator.refuse_global_features()
@@ -254,7 +254,7 @@ class Job:
             if resume_from is not None:
                 run.cut_back(resume_from)
             run.warn_if_older(runtime.progress)
-            train(
+            run_tuning(
                 run,
                 training,
                 start,
@@ -367,9 +367,13 @@ class Job:
 
     def mixes(self, model: Model) -> bool:
         """Return whether lists count the pairs of mixed tables, so that interpolation weights are tuned as well."""
-        return isinstance(self.tuner, Tuner) and self.tuner.takes(MixtureProblem) and bool(model.share_names)
+        return (
+            isinstance(self.tuner, Tuner)
+            and self.tuner.takes(MixtureProblem)
+            and bool(model.interpolation_weight_names)
+        )
 
-    def _evidence(self, model: Model) -> type[Decoded]:
+    def _evidence(self, model: Model) -> type[DecodingResults]:
         if self._decoding.evidence == "hypergraph":
             return DecodedGraphs
         return DecodedMixtures if self.mixes(model) else DecodedLists
@@ -419,8 +423,12 @@ class Job:
                 f"the model has no mixed tables, whose interpolation weights {self.tuner.name} tunes; expected a model"
                 " that was adapted by the mixture pro-mix, or mixed with its components kept, or another method"
             )
-        fixed = {name for name in model.share_names if any(fnmatchcase(name, pattern) for pattern in self.fixed)}
-        free = [name for name in model.share_names if name not in fixed]
+        fixed = {
+            name
+            for name in model.interpolation_weight_names
+            if any(fnmatchcase(name, pattern) for pattern in self.fixed)
+        }
+        free = [name for name in model.interpolation_weight_names if name not in fixed]
         of_free = {name.rpartition(".")[0] for name in free}
         for name in sorted(fixed):
             score = name.rpartition(".")[0]

@@ -33,8 +33,8 @@ from dragoman.tuning.methods.method import (
     Tuner,
     diverged,
 )
-from dragoman.tuning.problems.evidence import Decoded, DecodedLists
-from dragoman.tuning.problems.problem import Ranges, changed, is_weight, no_sparse
+from dragoman.tuning.problems.evidence import DecodedLists, DecodingResults
+from dragoman.tuning.problems.problem import Ranges, is_weight, no_sparse, replace_weights
 from dragoman.tuning.runs.run import Record, Run
 from dragoman.tuning.runs.trust_region import ANY_DIRECTION, Step, TrustRegion, is_same
 from dragoman.tuning.runs.validator import Validation
@@ -97,7 +97,7 @@ class Training(Protocol):
         """Return what a report shows of the final weights, as values for JSON; perhaps nothing."""
 
 
-def train(
+def run_tuning(
     run: Run,
     training: Training,
     start: Weights,
@@ -165,7 +165,7 @@ def select_weights(run: Run, records: Sequence[Record], task: TunedWeights, keep
         weighed = is_weight(names)
         sizes = np.abs(np.where(weighed, vectors, 0.0)).sum(axis=1, keepdims=True)
         mean = np.where(weighed, vectors / sizes, vectors).mean(axis=0)
-        return changed(later[-1], names, mean, sparse)
+        return replace_weights(later[-1], names, mean, sparse)
     best = max(records, key=lambda record: task.sign * record.score)
     return run.weights(best.iteration - 1)
 
@@ -211,7 +211,7 @@ class OnlineTraining:
 class Decoder(Protocol):
     """Decodes the tuning set."""
 
-    def __call__(self, weights: Weights, *, runtime: Runtime) -> Decoded:
+    def __call__(self, weights: Weights, *, runtime: Runtime) -> DecodingResults:
         """Return the evidence under some weights."""
         ...
 
@@ -229,7 +229,7 @@ class Task:
     names: Sequence[str]
     ranges: Ranges
     sign: int = 1
-    evidence: type[Decoded] = DecodedLists
+    evidence: type[DecodingResults] = DecodedLists
     sparse: Callable[[Iterable[str]], Ranges] = no_sparse
     translate: Callable[[Weights, NDArray[np.int64]], Corpus] | None = None
 
@@ -309,12 +309,12 @@ class BatchTraining:
             if iteration == 1:
                 say_how_long(sum(seconds.values()), self.loop.iterations, runtime=runtime)
 
-    def _names(self, pool: Decoded) -> list[str]:
+    def _names(self, pool: DecodingResults) -> list[str]:
         return [*self.task.names, *self.task.sparse(pool.names)]
 
     def _proposal(
         self,
-        pool: Decoded,
+        pool: DecodingResults,
         visited: Sequence[Weights],
         statistics: NDArray[Any],
         rng: np.random.Generator,
@@ -330,7 +330,7 @@ class BatchTraining:
         _check(optimum.weights, self.tuner.name)
 
         def loss(vector: NDArray[np.float64]) -> float:
-            return _loss(task, statistics, changed(visited[-1], names, vector, sparse), region.sample)
+            return _loss(task, statistics, replace_weights(visited[-1], names, vector, sparse), region.sample)
 
         step = region.step(
             [optimum.weights, *(() if optimum.others is None else optimum.others)],
@@ -339,7 +339,7 @@ class BatchTraining:
             self.loop.minimum_change,
             None if task.translate is None else loss,
         )
-        return _Proposal(optimum, step, changed(visited[-1], names, step.weights, sparse))
+        return _Proposal(optimum, step, replace_weights(visited[-1], names, step.weights, sparse))
 
     def _explored_enough(self, records: Sequence[Record]) -> str | None:
         """Return the reason to stop if the run has explored often enough without a better score, or None."""
@@ -348,9 +348,9 @@ class BatchTraining:
         return "nothing better is found, nor a little further on" if explored > self.region.explorations else None
 
 
-def merged_evidence(run: Run, iterations: int, evidence: type[Decoded]) -> Decoded | None:
+def merged_evidence(run: Run, iterations: int, evidence: type[DecodingResults]) -> DecodingResults | None:
     """Return all that the first iterations of a run decoded; None if there are none."""
-    pool: Decoded | None = None
+    pool: DecodingResults | None = None
     for iteration in range(1, iterations + 1):
         folder = run.verified(evidence_name(iteration), iteration)
         try:
@@ -360,7 +360,7 @@ def merged_evidence(run: Run, iterations: int, evidence: type[Decoded]) -> Decod
     return pool
 
 
-def _merged(pool: Decoded | None, decoded: Decoded) -> Decoded:
+def _merged(pool: DecodingResults | None, decoded: DecodingResults) -> DecodingResults:
     if pool is None:
         return decoded
     if len(pool) != len(decoded):

@@ -196,7 +196,7 @@ def first_weights(nbest: NBest) -> Weights:
     return Weights(dict.fromkeys(names, 1.0 / len(names)))
 
 
-def reranked(nbest: NBest, weights: Weights) -> NBest:
+def rerank_nbest(nbest: NBest, weights: Weights) -> NBest:
     """Return the lists with their scores replaced by the weighted sums, each sorted best first (stable)."""
     weights.check_finite()
     with np.errstate(over="ignore", invalid="ignore"):  # checked below

@@ -76,18 +76,18 @@ class TrustRegion(Options):
         """
         weighed, begin = is_weight(problem.names), decoded[-1]
         if self.radius >= ANY_DIRECTION:
-            return Step(interpolate(begin, proposals[0], self.part, weighed), self.part)
+            return Step(damped_step(begin, proposals[0], self.part, weighed), self.part)
         proposal, part = self._within(proposals, problem, decoded, weighed)
-        found = interpolate(begin, proposal, part, weighed)
+        found = damped_step(begin, proposal, part, weighed)
         elsewhere = [one for one in proposals if not is_same(begin, one, minimum_change, weighed)]
         if elsewhere and is_same(begin, found, minimum_change, weighed):
             proposal, part = self._best_within(self._near, elsewhere, problem, decoded, weighed)
-            return Step(interpolate(begin, proposal, part, weighed), part, explores=True)
+            return Step(damped_step(begin, proposal, part, weighed), part, explores=True)
         if loss is not None:
             least = longest_part(decoded, proposal, part, self._near, weighed)
             while part > least and loss(found) > self.max_loss:
                 part = max(part / 2, least)
-                found = interpolate(begin, proposal, part, weighed)
+                found = damped_step(begin, proposal, part, weighed)
         return Step(found, part)
 
     @property
@@ -118,7 +118,7 @@ class TrustRegion(Options):
     ) -> tuple[Vector, float]:
         """Return the proposal towards which the evidence is best at that angle, and the part of the way."""
         parts = [longest_part(decoded, one, self.part, angle, weighed) for one in proposals]
-        there = [interpolate(decoded[-1], *way, weighed) for way in zip(proposals, parts, strict=True)]
+        there = [damped_step(decoded[-1], *way, weighed) for way in zip(proposals, parts, strict=True)]
         best = int(np.argmax(problem.objectives(there)))
         return proposals[best], parts[best]
 
@@ -131,7 +131,7 @@ def longest_part(decoded: Sequence[Vector], proposal: Vector, most: float, angle
     """
     parts = [most * part for part in PARTS]
     for part in parts:
-        there = interpolate(decoded[-1], proposal, part, weighed)[weighed]
+        there = damped_step(decoded[-1], proposal, part, weighed)[weighed]
         if min(degrees_between(there, weights[weighed]) for weights in decoded) <= angle:
             return part
     return parts[-1]
@@ -143,7 +143,7 @@ def shortest_part(
     """Return the shortest part of the way within bounds that has the fraction `enough` of the largest gain."""
     weighed, (least, most) = is_weight(problem.names), bounds
     parts = [least, *(part for part in sorted(most * part for part in PARTS) if part > least)]
-    here, *scores = problem.objectives([begin, *(interpolate(begin, proposal, part, weighed) for part in parts)])
+    here, *scores = problem.objectives([begin, *(damped_step(begin, proposal, part, weighed) for part in parts)])
     gains = np.array(scores) - here
     return most if gains.max() <= 0 else parts[int(np.argmax(gains >= enough * gains.max()))]
 
@@ -154,12 +154,12 @@ def degrees_between(one: Vector, other: Vector) -> float:
     return 0.0 if sizes == 0 else float(np.degrees(np.arccos(np.clip(one @ other / sizes, -1, 1))))
 
 
-def interpolate(before: Vector, after: Vector, part: float, weighed: Mask) -> Vector:
+def damped_step(before: Vector, after: Vector, part: float, weighed: Mask) -> Vector:
     """Return weights between two: `part` of the new ones, the rest of the old ones, scaled to the size of the new.
 
     Interpolation weights of mixed tables, which are not `weighed`, are not scaled, so that they sum to 1.
 
-    >>> interpolate(np.array([0.0, 1.0]), np.array([2.0, 0.0]), 0.25, np.array([True, True])).tolist()
+    >>> damped_step(np.array([0.0, 1.0]), np.array([2.0, 0.0]), 0.25, np.array([True, True])).tolist()
     [0.5, 1.5]
     """
     found = part * after + (1 - part) * before

@@ -15,7 +15,7 @@ from dragoman.evaluation.figures.samplers import (
 )
 from dragoman.evaluation.reports.sampler_report import power_of_ten, tables, write_report
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose
-from dragoman.sampling.diagnostics.results import summarise
+from dragoman.sampling.diagnostics.diagnosis_results import summarise
 from oracles.phrase_case import Case
 
 

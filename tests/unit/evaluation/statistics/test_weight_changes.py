@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dragoman.evaluation.statistics.weight_changes import Change, compare_weights, scaled
+from dragoman.evaluation.statistics.weight_changes import Change, compare_weights, scale_weights
 
 
 def test_changes_are_sorted_and_missing_names_count():
@@ -25,7 +25,7 @@ def test_relative_differences():
 
 def test_scale_and_weights_that_are_never_tuned():
     before = {"lm": 3.0, "tm": -1.0, "unknown_word": 1.0}
-    assert scaled(before) == {"lm": 0.75, "tm": -0.25, "unknown_word": 1.0}
+    assert scale_weights(before) == {"lm": 0.75, "tm": -0.25, "unknown_word": 1.0}
     found = compare_weights(before, {"lm": 6.0, "tm": -2.0, "unknown_word": -5.0})
     assert found.cosine == pytest.approx(1, rel=1e-15)
     assert found.changes[0].name == "unknown_word"

@@ -5,7 +5,7 @@ import pytest
 
 from dragoman import kernels
 from dragoman.core.ragged import Ragged
-from dragoman.metrics.references import Compared
+from dragoman.metrics.references import HypothesisReferenceIds
 from oracles import metrics as oracle
 
 
@@ -36,7 +36,7 @@ def test_clipped_ngrams(references: int, order: int, words: int) -> None:
                 clipped = min(count, max(oracle.ngrams(line, n)[gram] for line in alternatives))
                 expected[:, i, n - 1] += clipped, clipped * weight(gram)
     ours, theirs = Ragged.of(hypotheses, np.int32), Ragged.of(lines, np.int32)
-    common = Compared(ours, np.array(sentences), theirs).for_kernels(), references
+    common = HypothesisReferenceIds(ours, np.array(sentences), theirs).for_kernels(), references
     for threads in (1, 2):
         assert np.array_equal(kernels.clipped_ngrams(*common, np.empty((0, order)), order, threads), expected[0])
         assert np.array_equal(kernels.clipped_ngrams(*common, np.array(weights), order, threads), expected[1])
@@ -46,7 +46,7 @@ def test_edits_with_shifts_are_never_more_than_without() -> None:
     rng = random.Random(2)
     hypotheses, references = random_rows(rng, 400, 15, 6), random_rows(rng, 400, 15, 6)
     ours, theirs = Ragged.of(hypotheses, np.int32), Ragged.of(references, np.int32)
-    compared = Compared(ours, np.arange(400), theirs).for_kernels()
+    compared = HypothesisReferenceIds(ours, np.arange(400), theirs).for_kernels()
     plain, shifted = kernels.edit_distances(compared, 2), kernels.translation_edits(compared, 2)
     assert (shifted <= plain).all()
     assert (shifted < plain).any()
@@ -63,7 +63,7 @@ def test_one_long_line() -> None:
     line = [rng.randrange(5) for _ in range(3000)]
     ours = Ragged.of([line, [], line[:2]], np.int32)
     theirs = Ragged.of([line[1500:] + line[:1500], line, line], np.int32)
-    compared = Compared(ours, np.arange(3), theirs).for_kernels()
+    compared = HypothesisReferenceIds(ours, np.arange(3), theirs).for_kernels()
     assert kernels.translation_edits(compared)[1:].tolist() == [3000, 2998]
     found = kernels.meteor_matches(compared, compared, 2)
     assert found[:, :2].tolist() == [[3000, 0], [0, 0], [2, 0]]

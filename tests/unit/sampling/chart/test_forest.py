@@ -10,7 +10,7 @@ import pytest
 from dragoman.core.ragged import Ragged
 from dragoman.forest.derivation import yields
 from dragoman.forest.kbest import kbest
-from dragoman.sampling import forest, sampler
+from dragoman.sampling import sampler, search_forest
 from dragoman.sampling.chart.forest import ChartText
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
@@ -51,7 +51,7 @@ def test_features_of_edges_in_parts(monkeypatch):
     case = next(case for case in map(Case, itertools.count(900)) if len(case.scores) > 10)
     found = exhaustive(case)
     whole = found.expected_features()
-    monkeypatch.setattr(forest, "_EDGES", 5)
+    monkeypatch.setattr(search_forest, "_EDGES", 5)
     assert found.expected_features() == pytest.approx(whole, abs=1e-9)
 
 

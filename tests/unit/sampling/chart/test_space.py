@@ -19,7 +19,7 @@ from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling, Schedule, cooling
 from dragoman.search.chart.translator import ChartTranslator
-from dragoman.tuning.methods.samplerank.chains import RankChains, RankSteps, TrainingSentences
+from dragoman.tuning.methods.samplerank.rank_chains import RankChains, RankSteps, TrainingSentences
 from oracles import chart_space
 from oracles.chains import NO_BURN_IN, chain_space, run, run_case
 from oracles.chart_chains import Case, only

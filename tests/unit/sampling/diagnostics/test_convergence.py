@@ -12,7 +12,7 @@ from dragoman.sampling.diagnostics.convergence import (
     autocorrelation,
     effective_sample_size,
     r_hat_of_counts,
-    rank_normalised,
+    rank_normalise,
     split_r_hat,
 )
 
@@ -45,7 +45,7 @@ def test_autoregressive_chains(factor):
     # The variance of a mean of n is (1 + factor) / (1 - factor) / n.
     expected = values.size * (1 - factor) / (1 + factor)
     assert effective_sample_size(values) == pytest.approx(expected, rel=0.12)
-    assert effective_sample_size(rank_normalised(np.exp(values))) == pytest.approx(expected, rel=0.12)
+    assert effective_sample_size(rank_normalise(np.exp(values))) == pytest.approx(expected, rel=0.12)
     assert split_r_hat(values) < 1.01
 
 
@@ -74,8 +74,8 @@ def test_r_hat_by_definition():
 
 def test_chains_that_stand_still():
     same, apart = np.full((2, 10), 0.1), np.repeat([[0.1], [0.7]], 10, axis=1)
-    assert split_r_hat(same) == split_r_hat(rank_normalised(same)) == 1
-    assert split_r_hat(apart) == split_r_hat(rank_normalised(apart)) == np.inf
+    assert split_r_hat(same) == split_r_hat(rank_normalise(same)) == 1
+    assert split_r_hat(apart) == split_r_hat(rank_normalise(apart)) == np.inf
     assert effective_sample_size(same) == 20
     assert effective_sample_size(apart) <= 2
     assert (autocorrelation(apart) == 1).all()
@@ -84,8 +84,8 @@ def test_chains_that_stand_still():
 def test_ranks():
     values = np.random.default_rng(5).integers(0, 5, (3, 11)) * 0.1
     expected = norm.ppf((rankdata(values.ravel()) - 3 / 8) / (values.size + 1 / 4)).reshape(values.shape)
-    assert rank_normalised(values) == pytest.approx(expected, abs=1e-12)
-    assert (rank_normalised(np.exp(values)) == rank_normalised(values)).all()
+    assert rank_normalise(values) == pytest.approx(expected, abs=1e-12)
+    assert (rank_normalise(np.exp(values)) == rank_normalise(values)).all()
 
 
 def test_what_makes_no_sense_is_refused():
@@ -96,7 +96,7 @@ def test_what_makes_no_sense_is_refused():
     with pytest.raises(UsageError, match="3 samples per chain; expected at least 4"):
         split_r_hat(np.zeros((2, 3)))
     with pytest.raises(UsageError, match="not finite"):
-        rank_normalised(np.array([[1.0, np.nan]]))
+        rank_normalise(np.array([[1.0, np.nan]]))
 
 
 def test_r_hat_of_counts_is_that_of_whole_chains():

@@ -13,7 +13,7 @@ from dragoman.core.progress import DragomanWarning
 from dragoman.core.runtime import Runtime
 from dragoman.features import BoundaryFeature
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose
-from dragoman.sampling.diagnostics.results import summarise
+from dragoman.sampling.diagnostics.diagnosis_results import summarise
 from dragoman.sampling.phrase.lattices import Lattice
 from dragoman.sampling.schedule import Schedule
 from dragoman.search.limits import SearchLimits

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.ragged import Ragged
-from dragoman.sampling import forest, sampler
+from dragoman.sampling import sampler, search_forest
 from dragoman.sampling.phrase.lattices import Lattice
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
@@ -49,7 +49,7 @@ def test_features_of_edges_in_parts(monkeypatch):
     case = Case(3)
     lattice = exhaustive(case)
     whole = lattice.expected_features()
-    monkeypatch.setattr(forest, "_EDGES", 5)
+    monkeypatch.setattr(search_forest, "_EDGES", 5)
     assert lattice.expected_features() == pytest.approx(whole, abs=1e-9)
 
 

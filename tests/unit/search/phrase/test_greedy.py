@@ -16,7 +16,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.phrase.batch import PhraseBatch
 from dragoman.search.phrase.greedy import OPERATORS, gloss, greedy_search, hill_climb, neighbours
-from dragoman.search.phrase.lattice import derivation_features
+from dragoman.search.phrase.lattice import option_features
 from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import neighbourhood, phrase_space
 from oracles.phrase_case import Case
@@ -175,7 +175,7 @@ def test_dropped_words_leave_the_language_model_where_it_was():
     model = phrase_space.random_model(np.random.default_rng(4), language_models=2)
     batch = PhraseTranslator(model, space=SpaceLimits(unknown_words="drop")).batch(["f4 f4 f0 f4"])
     climbed = hill_climb(batch, None, HillClimbing(), reordering_limit=6)
-    rows = derivation_features(batch, climbed.derivations, np.zeros(1, np.int64))
+    rows = option_features(batch, climbed.derivations, np.zeros(1, np.int64))
     assert climbed.scores[0] == pytest.approx(float(rows.dot(model.weights)[0]), abs=1e-9)
 
 

@@ -8,10 +8,10 @@ import pytest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
-from dragoman.model.edit import bake, encode, filtered
+from dragoman.model.edit import bake, encode, filter_to_text
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.translator import Translator
-from dragoman.training.mix import Mixing, mix
+from dragoman.training.mix import Mixing, mix_models
 from oracles.phrase_space import random_model, random_sentence
 
 SCORES = ("bwd", "bwd_lex", "fwd", "fwd_lex")
@@ -27,7 +27,7 @@ def shares(first):
 def kept():
     rng = np.random.default_rng(5)
     one, two = random_model(rng), random_model(rng)
-    return mix({"in": one, "out": two}, Mixing(weights="uniform", keep_components=True))
+    return mix_models({"in": one, "out": two}, Mixing(weights="uniform", keep_components=True))
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2])
@@ -77,7 +77,7 @@ def test_a_mixture_is_saved_filtered_and_weighed_by_name(kept, tmp_path):
     assert loaded.read_weights(weights)["mix.tm.bwd.in"] == 0.3
     line = "".join(random_sentence(np.random.default_rng(2), 5))
     (tmp_path / "text").write_text(f"{line}\n", encoding="utf-8")
-    small = filtered(loaded, encode(loaded, tmp_path / "text"))
+    small = filter_to_text(loaded, encode(loaded, tmp_path / "text"))
     ours, theirs = (
         list(Translator.of(each, loaded.read_weights(weights)).translate([line], features=True))
         for each in (small, loaded)
@@ -98,7 +98,7 @@ def test_a_mixture_is_saved_filtered_and_weighed_by_name(kept, tmp_path):
 def test_two_tables_of_which_one_is_a_mixture(kept):
     other = random_model(np.random.default_rng(9))
     both = replace(kept, tables={**kept.tables, "tm2": kept.tables["tm"]})
-    assert len(both.share_names) == 16
+    assert len(both.interpolation_weight_names) == 16
     plain = replace(kept, tables={**kept.tables, "tm2": replace(kept.tables["tm"], components=None)})
     weights = other.weights.updated(kept.weights).updated({"tm2.fwd": 0.5} | shares(0.4))
     line = random_sentence(np.random.default_rng(1), 5)

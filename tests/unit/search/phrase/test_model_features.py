@@ -10,7 +10,7 @@ import pytest
 from dragoman.core.errors import UsageError
 from dragoman.features import FEATURES
 from dragoman.model.bundle import Model
-from dragoman.model.edit import encode, filtered
+from dragoman.model.edit import encode, filter_to_text
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import extra_features, forest, phrase_space
@@ -110,7 +110,7 @@ def test_models_keep_their_features_on_disk(tmp_path):
         assert (tmp_path / "again" / file.relative_to(tmp_path / "m")).read_bytes() == file.read_bytes()
     corpus_file = tmp_path / "text"
     corpus_file.write_text(f"{case.sentence}\n", encoding="utf-8")
-    cut = filtered(loaded, encode(loaded, corpus_file))
+    cut = filter_to_text(loaded, encode(loaded, corpus_file))
     small = PhraseTranslator(cut, case.weights, space=case.space).search(case.sentence)
     # A table's logarithms are made anew from probabilities, in single precision.
     np.testing.assert_allclose(np.sort(small.scores), np.sort(before.scores), atol=1e-6)

@@ -12,8 +12,8 @@ from dragoman.model.parts import Settings
 from dragoman.training.align.auto import Auto, share_of_long_jumps
 from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.align.hmm import Hmm
-from dragoman.training.phrases import PhraseModel
-from dragoman.training.pipeline import TrainRecipe, train
+from dragoman.training.phrase_model import PhraseModel
+from dragoman.training.pipeline import TrainRecipe, train_model
 from dragoman.training.prepare import PreparedText
 
 WORDS = [f"w{i}" for i in range(10)]
@@ -56,7 +56,7 @@ def test_models_of_distant_languages_have_a_longer_limit(order, options, setting
     bitext = Bitext(Corpus.from_lines([source]), Corpus.from_lines([target]))
     listening = Listening()
     text, recipe = PreparedText(bitext, settings), TrainRecipe(phrase_model=options)
-    found = train(text, recipe, alignment=links, runtime=Runtime(progress=listening)).model
+    found = train_model(text, recipe, alignment=links, runtime=Runtime(progress=listening)).model
     assert found.settings.reordering_limit == expected
     assert any("reordering limit is 12" in text for text in listening.said) == (expected == 12)
 
@@ -91,6 +91,6 @@ def test_the_diagonal_aligner_is_said_to_be_made_for_others():
     bitext = in_order([9, 0, 8, 1, 7, 2, 6, 3, 5, 4])
     for aligner in (Diagonal(), Hmm()):
         listening = Listening()
-        train(PreparedText(bitext), TrainRecipe(aligner=aligner), runtime=Runtime(progress=listening))
+        train_model(PreparedText(bitext), TrainRecipe(aligner=aligner), runtime=Runtime(progress=listening))
         assert any("reordering limit is 12" in text for text in listening.said)
         assert any("try the aligner hmm" in text for text in listening.said) == isinstance(aligner, Diagonal)

@@ -10,7 +10,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import BOS
 from dragoman.model.language_model import LanguageModel
-from dragoman.training.lm.interpolate import interpolate, interpolation_weights
+from dragoman.training.lm.interpolate import estimate_interpolation_weights, interpolate
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 
 
@@ -88,7 +88,7 @@ def test_weights_are_the_best_on_the_simplex():
     lines = [" ".join(random.choice(list("abcccddeg"), random.integers(1, 8))) for _ in range(50)]
     held_out = Corpus.from_lines(lines)
     progress = Notes()
-    weights = interpolation_weights(
+    weights = estimate_interpolation_weights(
         models, held_out, tolerance=1e-10, iterations=1000, runtime=Runtime(progress=progress)
     )
     assert weights.sum() == pytest.approx(1)
@@ -118,4 +118,4 @@ def test_what_makes_no_sense_is_refused():
     with pytest.raises(UsageError, match="at least 0"):
         interpolate([model, model], [1.5, -0.5])
     with pytest.raises(DataError, match="no word"):
-        interpolation_weights([model], Corpus.from_lines([]))
+        estimate_interpolation_weights([model], Corpus.from_lines([]))

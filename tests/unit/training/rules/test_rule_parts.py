@@ -9,7 +9,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.workspace import Workspace
 from dragoman.model.grammar import Grammar
 from dragoman.training.merge import grammar_index
-from dragoman.training.phrases import PhraseModel, phrase_pairs, phrase_parts
+from dragoman.training.phrase_model import PhraseModel, phrase_pairs, phrase_parts
 from dragoman.training.rules.extract import aligned_text, extract_rules
 from dragoman.training.rules.model import RuleModel, corpus_grammar, rule_parts, rules
 from oracles.elsewhere import Elsewhere

@@ -16,10 +16,10 @@ from dragoman.features import FEATURES
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.ter import Ter
 from dragoman.search.limits import SpaceLimits
-from dragoman.search.phrase.lattice import derivation_features
+from dragoman.search.phrase.lattice import option_features
 from dragoman.search.phrase.translator import PhraseTranslator
 from dragoman.tuning.methods.method import TrainingSet
-from dragoman.tuning.methods.risk_corpus import RiskCorpus, resampled, resampled_shares
+from dragoman.tuning.methods.risk_corpus import RiskCorpus, resample_corpora, resampled_shares
 from dragoman.tuning.methods.risk_sentence import RiskSentence
 from oracles.phrase_documents import Document
 from oracles.risk import NAMES, TinyCorpus
@@ -60,7 +60,7 @@ def test_corpora_alone_give_the_gradient_without_bias():
     found = []
     for _ in range(4000):
         drawn = corpus.draw(WEIGHTS, 4, rng)
-        rows = resampled(drawn, 20, rng)
+        rows = resample_corpora(drawn, 20, rng)
         gains = corpus.scorer.score(drawn.statistics[rows].sum(axis=0)) / 100
         found.append(drawn.weighted_features(NAMES, resampled_shares(drawn, rows, gains)))
     z = (np.mean(found, axis=0) - exact) / stats.sem(found)
@@ -84,7 +84,7 @@ def test_the_linear_part_takes_most_of_the_noise_away():
     noisy, calm = [], []
     for _ in range(50):
         calm.append(drawn.weighted_features(NAMES, RiskCorpus().estimate(drawn, corpus.scorer, 1, 0.0, rng).shares))
-        rows = resampled(drawn, 200, rng)
+        rows = resample_corpora(drawn, 200, rng)
         gains = corpus.scorer.score(drawn.statistics[rows].sum(axis=0)) / 100
         features = drawn.features.dense()[rows].sum(axis=0)
         noisy.append(((gains - gains.mean())[:, None] * features).sum(axis=0) / 199)
@@ -94,7 +94,7 @@ def test_the_linear_part_takes_most_of_the_noise_away():
 def test_resampling_follows_the_counts():
     rng = np.random.default_rng(1)
     drawn = TinyCorpus(Bleu(), rng).draw(WEIGHTS, 20, rng)
-    rows = resampled(drawn, 20_000, rng)
+    rows = resample_corpora(drawn, 20_000, rng)
     for u in range(len(drawn)):
         part = slice(drawn.bounds[u], drawn.bounds[u + 1])
         found = np.bincount(rows[u] - part.start, minlength=part.stop - part.start)
@@ -199,7 +199,7 @@ def test_gradients_of_document_features_are_those_of_whole_documents():
         total = dict.fromkeys(names, 0.0)
         for case, row in zip(document.cases, rows, strict=True):
             derivation = Ragged.of([row], np.int32)
-            for name, value in derivation_features(case.batch, derivation, np.zeros(1, np.int64)).row(0).items():
+            for name, value in option_features(case.batch, derivation, np.zeros(1, np.int64)).row(0).items():
                 total[name] += value
         total["lexical_consistency"] = document.values(rows)["lexical_consistency"]
         features.append([total[name] for name in names])

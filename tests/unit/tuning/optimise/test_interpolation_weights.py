@@ -10,15 +10,15 @@ from dragoman.tuning.optimise.interpolation_weights import (
     bounds_of,
     coordinates,
     dirichlet,
+    floored_softmax,
     from_coordinates,
-    interpolation_weights,
     to_coordinates,
 )
 
 
 @given(strategies.lists(strategies.floats(-1e6, 1e6), min_size=2, max_size=8))
 def test_shares_are_on_the_simplex_and_above_the_floor_whatever_the_coordinates(theta):
-    shares = interpolation_weights(np.array(theta))
+    shares = floored_softmax(np.array(theta))
     assert shares.sum() == pytest.approx(1, abs=1e-9)
     assert shares.min() >= FLOOR - 1e-15
 
@@ -26,7 +26,7 @@ def test_shares_are_on_the_simplex_and_above_the_floor_whatever_the_coordinates(
 @given(strategies.lists(strategies.floats(0.05, 1), min_size=2, max_size=8))
 def test_coordinates_of_shares_give_them_back(values):
     shares = np.array(values) / np.sum(values)
-    np.testing.assert_allclose(interpolation_weights(coordinates(shares)), np.maximum(shares, 0.0), atol=0.02)
+    np.testing.assert_allclose(floored_softmax(coordinates(shares)), np.maximum(shares, 0.0), atol=0.02)
     assert coordinates(np.array([1.0, 0.0])).max() < 5
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.tuning.optimise.line_search import LineAscent, Place, line_search, line_searches, prepare
+from dragoman.tuning.optimise.line_search import LineAscent, Place, line_search, line_searches, prepare_line_searches
 from dragoman.tuning.problems.problem import Problem
 from oracles.tuning_mert import ToyBleu, crossings, random_problem
 
@@ -95,7 +95,7 @@ def test_breaks_where_statistics_stay_the_same_are_no_breaks():
 def test_a_point_reached_by_a_step_is_the_point_of_its_weights(seed):
     rng = np.random.default_rng(seed)
     problem = random_problem(rng, 6, 3)
-    lines, weights = prepare(problem), rng.normal(size=3)
+    lines, weights = prepare_line_searches(problem), rng.normal(size=3)
     for direction in (np.array([0.0, 1.0, 0.0]), rng.normal(size=3)):
         moved, anew = lines.at(weights).moved(0.3, direction), lines.at(weights + 0.3 * direction)
         assert moved.sums.tolist() == anew.sums.tolist()

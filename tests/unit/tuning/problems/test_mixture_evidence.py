@@ -7,7 +7,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.nbest import NBest
 from dragoman.metrics.bleu import Bleu
 from dragoman.search.translator import Translator
-from dragoman.training.mix import Mixing, mix
+from dragoman.training.mix import Mixing, mix_models
 from dragoman.tuning.problems.mixtures import DecodedMixtures
 from dragoman.tuning.problems.problem import weight_ranges
 from oracles.phrase_space import random_model, random_sentence
@@ -18,11 +18,15 @@ LINES = [random_sentence(np.random.default_rng(i), 5) for i in range(6)]
 @pytest.fixture(scope="module")
 def model():
     rng = np.random.default_rng(5)
-    return mix({"in": random_model(rng), "out": random_model(rng)}, Mixing(weights="uniform", keep_components=True))
+    return mix_models(
+        {"in": random_model(rng), "out": random_model(rng)}, Mixing(weights="uniform", keep_components=True)
+    )
 
 
 def decoded(model, first, size=20):
-    weights = model.weights.updated({name: first if name.endswith(".in") else 1 - first for name in model.share_names})
+    weights = model.weights.updated(
+        {name: first if name.endswith(".in") else 1 - first for name in model.interpolation_weight_names}
+    )
     parts = Translator.of(model, weights).search_batches(LINES, forests=True)
     return DecodedMixtures.of(NBest.concatenate([part.pair_lists(size) for part in parts]), model, weights), weights
 

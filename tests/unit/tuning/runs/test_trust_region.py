@@ -8,8 +8,8 @@ import pytest
 from dragoman.tuning.problems.problem import is_weight
 from dragoman.tuning.runs.trust_region import (
     TrustRegion,
+    damped_step,
     degrees_between,
-    interpolate,
     is_same,
     longest_part,
     shortest_part,
@@ -59,8 +59,8 @@ def test_a_step_short_of_all_gains_is_not_enough():
 def test_shares_of_mixed_tables_are_never_scaled():
     weighed = is_weight(["lm", "mix.tm.fwd.a", "mix.tm.fwd.b"])
     before, after = np.array([4.0, 0.5, 0.5]), np.array([1.0, 0.9, 0.1])
-    np.testing.assert_allclose(interpolate(before, after, 0.5, weighed), [1.0, 0.7, 0.3])
-    np.testing.assert_allclose(interpolate(before, after, 1, weighed), after)
+    np.testing.assert_allclose(damped_step(before, after, 0.5, weighed), [1.0, 0.7, 0.3])
+    np.testing.assert_allclose(damped_step(before, after, 1, weighed), after)
 
 
 class Peak(Stairs):
@@ -130,7 +130,7 @@ def test_without_a_region_a_step_is_made_untried_to_the_first_proposal(part):
     region = TrustRegion(radius=180, part=part, enough=0.95)
     step = region.step([FAR, np.array([1.0, 0.1])], Stairs(1.0), [begin], 1e-4, loss)
     assert (step.part, step.explores, loss.asked) == (part, False, 0)
-    np.testing.assert_array_equal(step.weights, interpolate(begin, FAR, part, BOTH))
+    np.testing.assert_array_equal(step.weights, damped_step(begin, FAR, part, BOTH))
     # Nothing is explored either, though another proposal is elsewhere.
     stays = region.step([begin, FAR], Peak(1.0), [begin], 1e-4)
     assert (stays.weights.tolist(), stays.explores) == (begin.tolist(), False)

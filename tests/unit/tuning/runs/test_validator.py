@@ -12,7 +12,7 @@ from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.tuning.methods.method import Checkpoint, Learner, TrainingSet
-from dragoman.tuning.runs.loop import OnlineTraining, train
+from dragoman.tuning.runs.loop import OnlineTraining, run_tuning
 from dragoman.tuning.runs.run import Run
 from dragoman.tuning.runs.validator import Validation
 
@@ -54,7 +54,7 @@ def training_set():
 
 def learn(run, training_set, learner, judge, start, validation=Validation(), *, keep="best", runtime=Runtime()):
     training = OnlineTraining(learner, training_set)
-    return train(run, training, start, keep=keep, validator=judge, validation=validation, runtime=runtime)
+    return run_tuning(run, training, start, keep=keep, validator=judge, validation=validation, runtime=runtime)
 
 
 def judge(weights, *, runtime):

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import UsageError
 from dragoman.core.options import option
-from dragoman.tuning.methods.samplerank.chains import BatchValue, Plan, RankRequest, RankResult, RankSteps
 from dragoman.tuning.methods.samplerank.pools import Pools
+from dragoman.tuning.methods.samplerank.rank_chains import BatchValue, Plan, RankRequest, RankResult, RankSteps
 from dragoman.tuning.problems.problem import best_rows
 
 Vector = NDArray[np.float64]

@@ -18,7 +18,6 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.sampling.schedule import checked_seed
 from dragoman.tuning.methods.method import Checkpoint, Learner, State, TrainingSet, saved_numbers
-from dragoman.tuning.methods.samplerank.chains import Plan, RankRequest, RankResult, check_steps
 from dragoman.tuning.methods.samplerank.jumps import JumpSteps
 from dragoman.tuning.methods.samplerank.neighbours import (
     LocalSteps,
@@ -27,6 +26,7 @@ from dragoman.tuning.methods.samplerank.neighbours import (
     merge_results,
     with_trained_weights,
 )
+from dragoman.tuning.methods.samplerank.rank_chains import Plan, RankRequest, RankResult, check_steps
 
 #: The settings of the paper, completed from its authors' program: gains are points of BLEU. Weights are evaluated after
 #: every 50,000 samples of each chain; there are enough epochs for 500,000.

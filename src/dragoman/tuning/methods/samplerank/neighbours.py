@@ -17,7 +17,9 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.search.shards import ShardedTranslator
 from dragoman.tuning.methods.method import FeatureSelector, State, TrainingSet
-from dragoman.tuning.methods.samplerank.chains import (
+from dragoman.tuning.methods.samplerank.jumps import Jumps, JumpSteps
+from dragoman.tuning.methods.samplerank.pools import ForestSearch, Pools
+from dragoman.tuning.methods.samplerank.rank_chains import (
     BatchValue,
     Plan,
     RankRequest,
@@ -26,8 +28,6 @@ from dragoman.tuning.methods.samplerank.chains import (
     ShardedChains,
     TrainingSentences,
 )
-from dragoman.tuning.methods.samplerank.jumps import Jumps, JumpSteps
-from dragoman.tuning.methods.samplerank.pools import ForestSearch, Pools
 from dragoman.tuning.problems.evidence import DecodeLists, lists_of_strings
 
 

@@ -20,9 +20,9 @@ from dragoman.metrics.metric import Scorer
 from dragoman.model.parts import reordering_features
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.search.phrase.batch import PhraseBatch, boundary_names
-from dragoman.search.phrase.options import PhraseOptions
+from dragoman.search.phrase.translation_options import PhraseOptions
 from dragoman.search.phrase.translator import PhraseTranslator
-from dragoman.tuning.methods.samplerank.chains import (
+from dragoman.tuning.methods.samplerank.rank_chains import (
     BatchValue,
     Plan,
     RankChains,

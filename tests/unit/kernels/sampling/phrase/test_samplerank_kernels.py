@@ -19,7 +19,7 @@ from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.greedy import gloss
 from dragoman.search.phrase.translator import PhraseTranslator
 from dragoman.tuning.methods.method import TrainingSet
-from dragoman.tuning.methods.samplerank.chains import RankChains, RankRequest, RankSteps, TrainingSentences
+from dragoman.tuning.methods.samplerank.rank_chains import RankChains, RankRequest, RankSteps, TrainingSentences
 from oracles import extra_features, phrase_case, phrase_space, samplerank
 from oracles.sampler import p_value, probabilities
 

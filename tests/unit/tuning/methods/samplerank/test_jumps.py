@@ -11,9 +11,9 @@ from dragoman.core.errors import UsageError
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.metric import Scorer
-from dragoman.tuning.methods.samplerank.chains import BatchValue, RankRequest
 from dragoman.tuning.methods.samplerank.jumps import Jumps, JumpSteps
 from dragoman.tuning.methods.samplerank.pools import Pools
+from dragoman.tuning.methods.samplerank.rank_chains import BatchValue, RankRequest
 from oracles.jumps import Candidate, Jumping, nbest_of, pooled
 
 NAMES = ["lm", "tm", "penalty", "sparse"]

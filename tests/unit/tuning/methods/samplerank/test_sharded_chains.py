@@ -10,7 +10,7 @@ from dragoman.model.bundle import Model
 from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translator import Translator
 from dragoman.tuning.methods.method import FeatureSelector
-from dragoman.tuning.methods.samplerank.chains import (
+from dragoman.tuning.methods.samplerank.rank_chains import (
     RankChains,
     RankRequest,
     RankResult,

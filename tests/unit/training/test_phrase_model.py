@@ -10,7 +10,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.workspace import Workspace
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.training.merge import table_index
-from dragoman.training.phrases import PhraseModel, phrase_parts
+from dragoman.training.phrase_model import PhraseModel, phrase_parts
 from oracles.elsewhere import Elsewhere
 from oracles.phrase_table import random_bitext
 

@@ -18,7 +18,7 @@ from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
 from dragoman.model.phrase_table import PhraseTable, log_scores
 from dragoman.search.batch import UNKNOWN_WORD, unknown_words
-from dragoman.search.markup import FixedTranslation
+from dragoman.search.fixed_translations import FixedTranslation
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,8 +192,8 @@ class OptionCollector:
         """
         sentences = source.sentences
         tokens = source.vocab.map_to(self._model.source_vocab)[sentences.values]
-        shares = self._model.shares(weights) if self._are_mixed else {}
-        spans, rows, targets = self._find(tokens, sentences.offsets, shares)
+        interpolation_weights = self._model.interpolation_weights(weights) if self._are_mixed else {}
+        spans, rows, targets = self._find(tokens, sentences.offsets, interpolation_weights)
         position, length = spans[:, 0], spans[:, 1]
         covered = np.zeros(len(tokens), bool)
         covered[position[length == 1]] = True
@@ -220,7 +220,7 @@ class OptionCollector:
             words=words,
             rows=rows,
             unknown=is_unknown,
-            dense=self._dense(rows, words.lengths, is_unknown, shares),
+            dense=self._dense(rows, words.lengths, is_unknown, interpolation_weights),
             reordering=self._reordering(rows),
             source_ids=tokens,
             tables=tuple(self._tables),
@@ -228,7 +228,10 @@ class OptionCollector:
         return apply_markup(options, given, self._columns)
 
     def _find(
-        self, tokens: NDArray[np.int32], lines: NDArray[np.int64], shares: Mapping[str, NDArray[np.float64]]
+        self,
+        tokens: NDArray[np.int32],
+        lines: NDArray[np.int64],
+        interpolation_weights: Mapping[str, NDArray[np.float64]],
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return spans (position, length), rows in each table, and target numbers of all pairs that fit."""
         spans, rows, targets = [], [], []
@@ -241,7 +244,7 @@ class OptionCollector:
                 first = table.first_pair[phrase]
                 row, count = _runs(first, self._limited(table.first_pair[phrase + 1] - first))
             else:
-                row, count = self._best_mixed(table, phrase, shares[name])
+                row, count = self._best_mixed(table, phrase, interpolation_weights[name])
             spans.append(np.repeat(np.stack([position, column + 1], axis=1), count, axis=0))
             own = np.full((len(row), len(self._tables)), -1, np.int64)
             own[:, i] = row
@@ -255,7 +258,7 @@ class OptionCollector:
         return np.minimum(count, self._limit) if self._limit else count
 
     def _best_mixed(
-        self, table: PhraseTable, phrase: NDArray[np.integer], shares: NDArray[np.float64]
+        self, table: PhraseTable, phrase: NDArray[np.integer], interpolation_weights: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the rows of the best pairs of phrases by the p(e|f) of a mixture, and their number per phrase."""
         distinct, place = np.unique(phrase, return_inverse=True)
@@ -265,7 +268,11 @@ class OptionCollector:
         if "fwd" in table.score_names:
             score = table.score_names.index("fwd")
             parts = table.components.probabilities[row, :, score, None]
-            mixed = Components(table.components.names, parts).mixed(shares[score : score + 1])[:, 0].astype(np.float32)
+            mixed = (
+                Components(table.components.names, parts)
+                .mixed(interpolation_weights[score : score + 1])[:, 0]
+                .astype(np.float32)
+            )
             row = row[np.lexsort((-mixed, np.repeat(np.arange(len(distinct)), count)))]
         kept = self._limited(count)
         best, kept = _runs((np.cumsum(count) - count)[place], kept[place])
@@ -276,7 +283,7 @@ class OptionCollector:
         rows: NDArray[np.int64],
         lengths: NDArray[np.int64],
         unknown: NDArray[np.bool_],
-        shares: Mapping[str, NDArray[np.float64]],
+        interpolation_weights: Mapping[str, NDArray[np.float64]],
     ) -> NDArray[np.float64]:
         dense = np.zeros((len(rows), len(self._columns)))
         dense[:, self._columns["word_penalty"]] = -lengths
@@ -286,7 +293,7 @@ class OptionCollector:
             here = rows[:, i] >= 0
             first = self._columns[f"{name}.{table.score_names[0]}"]
             own, mixed = rows[here, i], table.components is not None
-            scores = _mixed(table, own, shares[name]) if mixed else table.log_scores[own]
+            scores = _mixed(table, own, interpolation_weights[name]) if mixed else table.log_scores[own]
             dense[here, first : first + len(table.score_names)] = scores
         return dense
 
@@ -306,10 +313,12 @@ def _runs(first: NDArray[np.int64], count: NDArray[np.int64]) -> tuple[NDArray[n
     return np.arange(count.sum()) + np.repeat(first - starts, count), count
 
 
-def _mixed(table: PhraseTable, rows: NDArray[np.int64], shares: NDArray[np.float64]) -> NDArray[np.float32]:
+def _mixed(
+    table: PhraseTable, rows: NDArray[np.int64], interpolation_weights: NDArray[np.float64]
+) -> NDArray[np.float32]:
     """Return the log scores of pairs in a mixture, exactly as a collapsed table would have them."""
     assert table.components is not None
-    return log_scores(table.components.take(rows).mixed(shares).astype(np.float32))
+    return log_scores(table.components.take(rows).mixed(interpolation_weights).astype(np.float32))
 
 
 def _merged(

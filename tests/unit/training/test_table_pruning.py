@@ -12,9 +12,9 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.training.extract import extract_phrases
 from dragoman.training.lexical import lexical_tables
-from dragoman.training.phrases import PhraseModel
-from dragoman.training.prune import least_significance, negative_log_p, prune_pairs, table_limit
+from dragoman.training.phrase_model import PhraseModel
 from dragoman.training.score import score_phrases
+from dragoman.training.table_pruning import least_significance, negative_log_p, prune_pairs, table_limit
 from oracles.fisher import co_occurrence, negative_log_p as exact
 from oracles.phrase_table import random_bitext
 

@@ -33,7 +33,6 @@ from dragoman.training.partitions import (
     extract_instances,
     score_parts,
 )
-from dragoman.training.prune import least_significance, negative_log_p, prune_pairs
 from dragoman.training.score import (
     ChosenLinks,
     CountedPhrases,
@@ -46,6 +45,7 @@ from dragoman.training.score import (
     pair_totals,
     score_pairs,
 )
+from dragoman.training.table_pruning import least_significance, negative_log_p, prune_pairs
 
 
 def phrase_requests(counted: CountedPhrases, instances: Arrays) -> tuple[Arrays, NDArray[np.int64]]:

@@ -3,7 +3,7 @@
 import pytest
 
 from dragoman.core.errors import DataError
-from dragoman.evaluation.experiments.files import FileRecord
+from dragoman.evaluation.experiments.checksummed_files import FileRecord
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Scorer
 from dragoman.search.limits import SpaceLimits
-from dragoman.search.shards import Recipe, ShardedTranslator
+from dragoman.search.shards import ShardedTranslator, TranslatorSpec
 from dragoman.search.translator import Translator
 
 #: The batches of each chain; a batch is an array of units, which are sentences or documents.
@@ -229,9 +229,9 @@ class ShardedChains(RankChains):
 
     def __reduce__(self) -> tuple[Any, ...]:
         assert self._spread.folder is not None
-        recipe = Recipe.of(self._spread.translator, self._spread.folder)
+        recipe = TranslatorSpec.of(self._spread.translator, self._spread.folder)
         return _prepared, (self._steps, recipe, self._sentences)
 
 
-def _prepared(steps: RankSteps, recipe: Recipe, sentences: TrainingSentences) -> ShardedChains:
+def _prepared(steps: RankSteps, recipe: TranslatorSpec, sentences: TrainingSentences) -> ShardedChains:
     return ShardedChains(steps, ShardedTranslator(recipe.translator(), recipe.model), sentences)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError
-from dragoman.formats.joshua import read_joshua_grammar, write_joshua_grammar
+from dragoman.formats.joshua_grammar import read_joshua_grammar, write_joshua_grammar
 from oracles.rules import rules_as_dict
 
 GRAMMAR = """\

@@ -1,7 +1,7 @@
 import pytest
 
 from dragoman.core.errors import DataError
-from dragoman.search.markup import parse_markup, prepare_markup, without_markup
+from dragoman.search.fixed_translations import parse_markup, prepare_markup, without_markup
 from dragoman.text.preparation import TextPreparation
 
 RAW = TextPreparation("de", "en", tokenise=True, lowercase=True)

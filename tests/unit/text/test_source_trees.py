@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from dragoman.text.parsed import ParsedLine, SourceTree
+from dragoman.text.source_trees import ParsedLine, SourceTree
 from oracles.trees import tree_of
 
 TREE = tree_of(4, [("NP", 0, 2), ("VP", 2, 4), ("S", 0, 4)])
