@@ -113,14 +113,14 @@ class Translator(ABC):
     def __init__(
         self,
         model: Model,
-        weights: Weights | None,
+        weights: Weights | None = None,
         *,
-        limits: SearchLimits,
-        space: SpaceLimits,
-        markup: bool,
-        runtime: Runtime,
+        limits: SearchLimits = SearchLimits(),
+        space: SpaceLimits = SpaceLimits(),
         climbing: HillClimbing | None = None,
+        markup: bool = False,
         features: Sequence[Feature] = (),
+        runtime: Runtime = Runtime(),
     ):
         for feature in features:
             if isinstance(feature, GlobalFeature):
@@ -135,6 +135,15 @@ class Translator(ABC):
         self.markup = markup
         self.runtime = runtime
         self.climbing = climbing
+        self.model.check_parts()
+        self._table_limit = model.settings.table_limit if space.table_limit is None else space.table_limit
+        self._by_score = space.table_limit_by == "score"
+        self._prepare()
+        self._lm_ids = [lm.ids_of(model.target_vocab) for lm in model.language_models.values()]
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Refuse settings that the model's kind does not have, and prepare to collect options or rules."""
 
     @classmethod
     def of(

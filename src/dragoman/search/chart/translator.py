@@ -14,17 +14,12 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
-from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
-from dragoman.features import Feature
 from dragoman.forest.kbest import nbest
-from dragoman.model.bundle import Model
 from dragoman.search.batch import BatchResult, refuse_too_large, trees_of
 from dragoman.search.chart.batch import ChartBatch, ChartOutcome, Graphs, check_scores
 from dragoman.search.chart.derivation import describe
 from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
 from dragoman.search.chart.rules import RuleCollector
-from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.markup import FixedTranslation, parse_markup
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
@@ -33,43 +28,25 @@ from dragoman.search.translator import Translator
 class ChartTranslator(Translator):
     """Translates with a hierarchical model; for the arguments see `Translator.of`."""
 
-    def __init__(
-        self,
-        model: Model,
-        weights: Weights | None = None,
-        *,
-        limits: SearchLimits = SearchLimits(),
-        space: SpaceLimits = SpaceLimits(),
-        climbing: HillClimbing | None = None,
-        markup: bool = False,
-        features: Sequence[Feature] = (),
-        runtime: Runtime = Runtime(),
-    ):
-        super().__init__(model, weights, limits=limits, space=space, markup=markup, features=features, runtime=runtime)
-        if climbing is not None:
+    def _prepare(self) -> None:
+        model = self.model
+        if self.climbing is not None:
             raise UsageError("hill-climbing changes phrases and their order: a hierarchical model has neither")
-        if space.reordering_limit is not None:
+        if self.space.reordering_limit is not None:
             raise UsageError("a hierarchical model has no reordering limit; its spans are limited by the model")
-        if limits.algorithm == "stack":
-            raise UsageError(
-                f"there is no {limits.algorithm} decoding with a hierarchical model; expected cube pruning"
-            )
+        if self.limits.algorithm == "stack":
+            raise UsageError("there is no stack decoding with a hierarchical model; expected cube pruning")
         if model.boundary_feature is not None:
             raise UsageError(
                 f"the feature '{model.boundary_feature.prefix}' is of neighbours, which no chart can score; "
                 "a hierarchical model goes without"
             )
-        model.check_parts()
-        limit = model.settings.table_limit if space.table_limit is None else space.table_limit
-        self._table_limit = limit
-        self._by_score = space.table_limit_by == "score"
         self._collector = RuleCollector(
             model,
             span_limit=model.settings.span_limit,
-            table_limit=0 if self._by_score else limit,
-            drop_unknown=space.unknown_words == "drop",
+            table_limit=0 if self._by_score else self._table_limit,
+            drop_unknown=self.space.unknown_words == "drop",
         )
-        self._lm_ids = [lm.ids_of(model.target_vocab) for lm in model.language_models.values()]
 
     def batch(self, lines: Sequence[str]) -> ChartBatch:
         """Collect and score the rules for some tokenised sentences, which may have markup if that is on."""
