@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Self
 
+from dragoman.core.corpus import Corpus
 from dragoman.core.display import shorten
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.hypergraph import Hypergraph
@@ -18,9 +19,12 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.features import Feature, GlobalFeature
 from dragoman.model.bundle import Model
+from dragoman.search.batch import trees_of
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
+from dragoman.search.markup import FixedTranslation, parse_markup
 from dragoman.search.pieces import join_pieces, pieces_of
 from dragoman.search.translation import SearchResult, Translation
+from dragoman.text.parsed import SourceTree
 from dragoman.text.words import words_of
 
 #: Sentences per batch and thread: enough to keep threads busy, few enough to stream.
@@ -140,6 +144,14 @@ class Translator(ABC):
         self._by_score = space.table_limit_by == "score"
         self._prepare()
         self._lm_ids = [lm.ids_of(model.target_vocab) for lm in model.language_models.values()]
+
+    def _read(self, lines: Sequence[str]) -> tuple[Corpus, list[list[FixedTranslation]], list[SourceTree]]:
+        """Return sentences without markup, the translations that it fixes, and trees, if a feature needs them."""
+        trees = trees_of(self.model, lines)
+        if not self.markup:
+            return Corpus.from_lines(lines), [], trees
+        parsed = [parse_markup(line) for line in lines]
+        return Corpus.from_lines([words for words, _ in parsed]), [fixed for _, fixed in parsed], trees
 
     @abstractmethod
     def _prepare(self) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.corpus import Corpus
 from dragoman.core.display import shorten
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
@@ -15,12 +14,11 @@ from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
 from dragoman.forest.kbest import nbest
-from dragoman.search.batch import BatchResult, refuse_too_large, trees_of
+from dragoman.search.batch import BatchResult, encode_targets, refuse_too_large
 from dragoman.search.chart.batch import ChartBatch, ChartOutcome, Graphs, check_scores
 from dragoman.search.chart.derivation import describe
 from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
 from dragoman.search.chart.rules import RuleCollector
-from dragoman.search.markup import FixedTranslation, parse_markup
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 
@@ -50,12 +48,8 @@ class ChartTranslator(Translator):
 
     def batch(self, lines: Sequence[str]) -> ChartBatch:
         """Collect and score the rules for some tokenised sentences, which may have markup if that is on."""
-        given: list[list[FixedTranslation]] = []
-        trees = trees_of(self.model, lines)
-        if self.markup:
-            parsed = [parse_markup(line) for line in lines]
-            lines, given = [words for words, _ in parsed], [row for _, row in parsed]
-        rules = self._collector.collect(Corpus.from_lines(lines), given, runtime=self.runtime)
+        source, given, trees = self._read(lines)
+        rules = self._collector.collect(source, given, runtime=self.runtime)
         batch = ChartBatch(self.model, self.weights, rules, self._lm_ids, trees)
         if self._by_score and self._table_limit:
             best = rules.take(batch.best_rules(self._table_limit, runtime=self.runtime))
@@ -68,9 +62,7 @@ class ChartTranslator(Translator):
         """Search a batch of tokenised sentences with dense and sparse features; global features are ignored."""
         batch = self.batch(part)
         check_scores(batch)
-        wanted = None
-        if targets is not None:
-            wanted = Ragged(*batch.rules.vocab.encode("".join(f"{target}\n" for target in targets).encode()))
+        wanted = None if targets is None else encode_targets(batch.rules.vocab, targets)
         found = batch.search(self.limits, targets=wanted, forests=forests, runtime=self.runtime)
         if targets is None:
             refuse_too_large(found, part, self.limits.max_size, "items and edges")

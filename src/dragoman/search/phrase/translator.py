@@ -16,8 +16,7 @@ from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
 from dragoman.forest.kbest import nbest
-from dragoman.search.batch import BatchResult, refuse_too_large, trees_of
-from dragoman.search.markup import FixedTranslation, parse_markup
+from dragoman.search.batch import BatchResult, encode_targets, refuse_too_large
 from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, check_scores
 from dragoman.search.phrase.greedy import greedy_search
 from dragoman.search.phrase.lattice import Edges, derivation_features, features_with_pairs, hypergraph
@@ -44,12 +43,8 @@ class PhraseTranslator(Translator):
 
     def batch(self, lines: Sequence[str]) -> PhraseBatch:
         """Collect and score the options of some tokenised sentences, which may have markup if that is on."""
-        given: list[list[FixedTranslation]] = []
-        trees = trees_of(self.model, lines)
-        if self.markup:
-            parsed = [parse_markup(line) for line in lines]
-            lines, given = [words for words, _ in parsed], [row for _, row in parsed]
-        options = self._collector.collect(Corpus.from_lines(lines), self.weights, given)
+        source, given, trees = self._read(lines)
+        options = self._collector.collect(source, self.weights, given)
         batch = PhraseBatch(self.model, self.weights, options, self._lm_ids, trees)
         if self._by_score and self._table_limit:
             kept = options.take(_best_of_spans(options, batch.estimates, self._table_limit))
@@ -62,7 +57,7 @@ class PhraseTranslator(Translator):
         """Search a batch of tokenised sentences with dense and sparse features; global features are ignored."""
         batch = self.batch(part)
         check_scores(batch)
-        wanted = None if targets is None else _encoded(batch, targets)
+        wanted = None if targets is None else encode_targets(batch.options.vocab, targets)
         found = self._search(batch, targets=wanted, lattice=forests)
         if targets is None:
             refuse_too_large(found, part, self.limits.max_size, "hypotheses and arcs")
@@ -131,10 +126,6 @@ class PhraseResult(BatchResult[PhraseBatch, PhraseOutcome]):
         chosen, options = used.option[used.option >= 0], self.batch.options
         source = options.source.take(np.array([i]))
         return _describe(options, source, Ragged(chosen, np.array([0, len(chosen)])), [score], rows)[0]
-
-
-def _encoded(batch: PhraseBatch, targets: Sequence[str]) -> Ragged[np.int32]:
-    return Ragged(*batch.options.vocab.encode("".join(f"{target}\n" for target in targets).encode()))
 
 
 def _best_of_spans(options: PhraseOptions, estimates: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
