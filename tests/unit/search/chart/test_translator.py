@@ -58,6 +58,7 @@ def test_empty_lines_have_the_features_of_an_empty_derivation():
         for glue in (True, False):
             model = model_of(1, glue=glue)
             found = list(ChartTranslator(model, limits=limits).translate(["", "f0", "", " "], features=True))
+            assert [bool(t.text) for t in found] == [False, True, False, False]
             assert found[0].phrases == ()
             expected = chart_space.features(model, chart_space.Derivation((), 0, ()))
             assert {n: v for n, v in found[0].features.items() if v} == {n: v for n, v in expected.items() if v}
