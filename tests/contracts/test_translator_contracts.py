@@ -9,6 +9,7 @@ from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
+from dragoman.core.weights import Weights
 from dragoman.features import FEATURES
 from dragoman.forest.derivation import derivation_features, yields
 from dragoman.forest.inside_outside import log_partition
@@ -19,7 +20,7 @@ from dragoman.sampling.annealing import anneal
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Annealing, Sampling
 from dragoman.sampling.space import space_for
-from dragoman.search.limits import SearchLimits
+from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.pieces import cut
 from dragoman.search.translation import SearchResult
 from dragoman.search.translator import Translator
@@ -62,13 +63,73 @@ def test_a_model_says_which_space_its_chains_move_in(model):
     assert space_for(model.kind).__module__.startswith(f"dragoman.sampling.{model.kind}.")
 
 
-def test_translations_are_one_a_line_whatever_the_threads(model, lines):
-    one = shown(Translator.of(model).translate(iter(lines), features=True))
-    assert [row[0] for row in one] == lines
-    assert one[0][1] == ""
-    assert shown(Translator.of(model, runtime=Runtime(threads=2)).translate(lines, features=True)) == one
-    for _, _, score, _, features in one:
+def test_translations_are_one_a_line_and_scores_add_up(model, lines):
+    found = shown(Translator.of(model).translate(iter(lines), features=True))
+    assert [row[0] for row in found] == lines
+    for _, _, score, _, features in found:
         assert sum(model.weights[name] * value for name, value in features.items()) == pytest.approx(score, abs=1e-9)
+
+
+@pytest.mark.parametrize("limits", [SearchLimits(), EVERYTHING])
+def test_empty_lines_stay_in_their_place(model, limits):
+    translator = Translator.of(model, limits=limits)
+    texts = [found.text for found in translator.translate(["", "f0", "", " "])]
+    assert texts[::2] == ["", ""]
+    assert texts[1] != "" == texts[3]
+    assert list(translator.translate([])) == []
+    assert translator.force("", "e0") is None
+    assert translator.force("f0", "") is None
+
+
+def test_threads_and_batches_do_not_change_anything(model):
+    rng = np.random.default_rng(6)
+    sentences = [phrase_space.random_sentence(rng, 9) for _ in range(100)]
+    translators = [Translator.of(model, runtime=Runtime(threads=threads)) for threads in (1, 2, 3)]
+    one, two, three = (list(each.translate(iter(sentences), features=True)) for each in translators)
+    assert one == two == three
+    assert one[17] == next(translators[0].translate([sentences[17]], features=True))
+    graphs = []
+    for translator in translators[:2]:
+        parts = translator.search_batches(sentences[:20], forests=True)
+        graphs.append([part.hypergraph(i) for part in parts for i in range(len(part))])
+    for ours, theirs in zip(*graphs, strict=True):
+        for name in ("first_edge", "tails", "scores", "spans"):
+            assert getattr(ours, name).tobytes() == getattr(theirs, name).tobytes()
+        assert ours.features.values.tobytes() == theirs.features.values.tobytes()
+
+
+def test_unknown_words_are_copied_or_dropped(model):
+    (copied,) = Translator.of(model).translate(["f4"], features=True)
+    assert copied.text == "f4"
+    assert copied.phrases[0].unknown
+    assert copied.phrases[0].links == ((0, 0),)
+    assert copied.features["unknown_word"] == -100
+    (dropped,) = Translator.of(model, space=SpaceLimits(unknown_words="drop")).translate(["f4"], features=True)
+    assert dropped.text == ""
+    assert dropped.phrases[0].links == ()
+    assert dropped.features["unknown_word"] == -100
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '<x translation="a">f0',
+        "f0 </x>",
+        '<x translation="a"></x> f0',
+        "<x>f0</x>",
+        '<x translation="a" prob="2">f0</x>',
+        '<x translation="a||b" prob="1">f0</x>',
+        '<x translation="a"><y translation="b">f0</y></x>',
+    ],
+)
+def test_bad_markup_is_refused(model, line):
+    with pytest.raises(DataError, match="expected"):
+        list(Translator.of(model, markup=True).translate([line]))
+
+
+def test_weights_that_a_model_lacks_count_as_zero(model):
+    (found,) = Translator.of(model, Weights({"lm": 1.0})).translate(["f0 f1"], features=True)
+    assert found.score == pytest.approx(found.features["lm"], abs=1e-9)
 
 
 def test_phrases_cover_source_and_target(model, lines):
@@ -154,6 +215,22 @@ def test_forced_targets_are_reached_or_not(model, lines):
     assert log_partition(some) <= log_partition(whole) + 1e-9
     with pytest.raises(DataError, match="fewer targets"):
         list(translator.search_batches([line, line], targets=[text]))
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (1, 0, 1, 0, 0), (1, 1)])
+def test_what_cannot_be_reached_leaves_the_others_alone(model, order):
+    translator = Translator.of(model)
+    (best,) = translator.translate(["f0 f1"])
+    targets = [best.text, "words that no model has"]
+    (found,) = translator.search_batches(["f0 f1"] * len(order), forests=True, targets=[targets[i] for i in order])
+    alone = translator.force("f0 f1", best.text)
+    lists = found.nbest(3)
+    for i, which in enumerate(order):
+        graph = found.hypergraph(i)
+        graph.check()
+        assert found.has_derivation(i) == (which == 0)
+        assert log_partition(graph) == (-np.inf if which else pytest.approx(log_partition(alone)))
+        assert (lists.sentences[i] == lists.sentences[i + 1]) == (which == 1)
 
 
 def test_one_string_is_no_iterable_of_lines(model):

@@ -61,6 +61,19 @@ class NBest:
     extras: Extras | None = None
     rows: NDArray[np.int64] | None = None
 
+    @classmethod
+    def of_texts(
+        cls, texts: Sequence[str], scores: Sequence[float], sentences: NDArray[np.int64], vocab: Vocab | None = None
+    ) -> NBest:
+        """Build lists of tokenised texts with scores and without features; their words are added to `vocab`.
+
+        >>> NBest.of_texts(["the house", "a house"], [-0.5, -1.0], np.array([0, 2]))
+        NBest(1 sentence, 2 hypotheses, 0 features)
+        """
+        corpus = Corpus.from_lines(texts, vocab)
+        numbers = np.array(scores, np.float64)
+        return cls(corpus.vocab, sentences, corpus.sentences, numbers, FeatureRows.zeros(len(texts)))
+
     def __len__(self) -> int:
         return len(self.sentences) - 1
 

@@ -228,16 +228,9 @@ class ShardGains:
         return ShardGains, (self.metric, self.matrix)
 
 
-def sharded_gains(
-    metric: Metric,
-    hypotheses: Posterior,
-    evidence: Posterior,
-    *,
-    matrix: bool = False,
-    runtime: Runtime = Runtime(),
-) -> Gains:
+def sharded_gains(metric: Metric, hypotheses: Posterior, evidence: Posterior, *, runtime: Runtime = Runtime()) -> Gains:
     """Return what `expected_gains` does, computed by threads or workers."""
-    (gains,) = gains_of_blocks(metric, [(hypotheses, evidence)], matrix=matrix, runtime=runtime)
+    (gains,) = gains_of_blocks(metric, [(hypotheses, evidence)], runtime=runtime)
     return gains
 
 

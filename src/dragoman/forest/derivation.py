@@ -108,22 +108,13 @@ def sample(
     return Ragged(edges, offsets)
 
 
-def derivation_log_probabilities(graph: Hypergraph, derivations: Ragged[np.int32]) -> NDArray[np.float64]:
-    """Return the log-probability of each derivation of the root: its score less log Z."""
-    return derivation_scores(graph, derivations) - _total(graph)
-
-
 def translation_log_probability(graph: Hypergraph, words: Sequence[int] | NDArray[np.int32]) -> float:
     """Return the log-probability of a translation, over all its derivations; -inf if it has none.
 
     The hypergraph is intersected with the string: one item for each node and range of the string that it can write.
     """
     string = np.ascontiguousarray(words, np.int32)
-    return kernels.forest_string(structure(graph), texts(graph), graph.root, string) - _total(graph)
-
-
-def _total(graph: Hypergraph) -> float:
     total = log_partition(graph)
     if total == -np.inf:
         raise no_derivation()
-    return total
+    return kernels.forest_string(structure(graph), texts(graph), graph.root, string) - total

@@ -19,6 +19,9 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import common_vocab
 from dragoman.forest.batch import structure, texts
 
+#: Candidates that a search for distinct strings visits at most.
+_MAX_DERIVATIONS = 1_000_000
+
 
 @dataclass(frozen=True, eq=False)
 class KBest:
@@ -31,7 +34,7 @@ class KBest:
         return len(self.scores)
 
 
-def kbest(graph: Hypergraph, k: int, *, distinct: bool = False, max_derivations: int = 1_000_000) -> KBest:
+def kbest(graph: Hypergraph, k: int, *, distinct: bool = False, max_derivations: int = _MAX_DERIVATIONS) -> KBest:
     """Return the k best derivations of the root, best first, or as many as there are; ties are settled by edge numbers.
 
     With `distinct`, they are the best derivations of the k best different strings. Strings are then told apart at every
@@ -54,22 +57,6 @@ def _kbest(
     return KBest(Ragged(edges, offsets), scores)
 
 
-def kbest_many(
-    graphs: Sequence[Hypergraph],
-    k: int,
-    *,
-    distinct: bool = False,
-    max_derivations: int = 1_000_000,
-    runtime: Runtime = Runtime(),
-) -> list[KBest]:
-    """Return the k best derivations of each hypergraph; `max_derivations` is for each of them."""
-
-    def find(graph: Hypergraph, _: Runtime) -> KBest:
-        return kbest(graph, k, distinct=distinct, max_derivations=max_derivations)
-
-    return list(runtime.here().map(find, graphs, window=len(graphs)))
-
-
 #: Returns the features of some edges of each hypergraph as one: those of the first, then those of the second, ...
 EdgeFeatures = Callable[[Sequence[NDArray[np.integer]]], FeatureRows]
 
@@ -89,19 +76,18 @@ def nbest(
     k: int,
     *,
     distinct: bool = False,
-    max_derivations: int = 1_000_000,
     features: EdgeFeatures | None = None,
     runtime: Runtime = Runtime(),
 ) -> NBest:
     """Return the k best hypotheses of each hypergraph, with features and segmentations.
 
-    The options are the same as for `kbest`. A hypergraph without derivations has an empty list. `features` computes the
+    A hypergraph without derivations has an empty list. `features` computes the
     features of the edges of these hypotheses only, a small part of all; by default the hypergraphs' own are taken.
     """
 
     def find(graph: Hypergraph, _: Runtime) -> _Hypotheses:
         forest, templates = structure(graph), texts(graph)
-        best = _kbest(forest, templates, graph.root, k, distinct, max_derivations)
+        best = _kbest(forest, templates, graph.root, k, distinct, _MAX_DERIVATIONS)
         derivations = best.derivations
         found = kernels.Rows(values=derivations.values, offsets=derivations.offsets)
         covered, offsets = kernels.forest_ranges(forest, templates, graph.spans, found)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.forest.derivation import best_derivation, yields
-from dragoman.forest.inside_outside import edge_posteriors, edge_scores, max_inside, max_outside
+from dragoman.forest.inside_outside import edge_scores, max_inside, max_outside
 
 
 def trim(graph: Hypergraph) -> Hypergraph:
@@ -21,18 +21,16 @@ def trim(graph: Hypergraph) -> Hypergraph:
     return take_edges(graph, _max_marginals(graph) > -np.inf)
 
 
-def prune_to_density(graph: Hypergraph, density: float, words: int | None = None) -> Hypergraph:
+def prune_to_density(graph: Hypergraph, density: float) -> Hypergraph:
     """Keep the edges of the best derivations: at most `density` for each word of the best translation.
 
     The edges with the highest max-marginals (the score of the best derivation that uses them) stay, and the best
-    derivation always does: forward-backward pruning (Sixtus & Ortmanns 1999), as for lattice MBR. `words` replaces the
-    length of the best translation.
+    derivation always does: forward-backward pruning (Sixtus & Ortmanns 1999), as for lattice MBR.
     """
-    if not density > 0 or (words is not None and words < 1):
-        raise UsageError(f"the density is {density} for {words} words; expected more than 0")
+    if not density > 0:
+        raise UsageError(f"the density is {density}; expected more than 0")
     best = best_derivation(graph)
-    if words is None:
-        words = max(1, len(yields(graph, best.as_row()).values))
+    words = max(1, len(yields(graph, best.as_row()).values))
     marginals = _max_marginals(graph)
     marginals[best.edges] = np.inf
     kept = np.zeros(graph.edges, np.bool_)
@@ -48,15 +46,6 @@ def prune_by_margin(graph: Hypergraph, margin: float) -> Hypergraph:
     best = best_derivation(graph)
     kept = _max_marginals(graph) >= best.score - margin
     kept[best.edges] = True
-    return trim(take_edges(graph, kept))
-
-
-def prune_by_posterior(graph: Hypergraph, threshold: float) -> Hypergraph:
-    """Keep the edges with at least this probability, and the best derivation."""
-    if not 0 <= threshold <= 1:
-        raise UsageError(f"the threshold is {threshold}; expected a probability")
-    kept = edge_posteriors(graph) >= threshold
-    kept[best_derivation(graph).edges] = True
     return trim(take_edges(graph, kept))
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,26 +23,18 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.files import PathLike, open_output, read_lines
+from dragoman.core.files import PathLike, read_lines
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.core.vocab import Vocab
 
 
-def write_hypergraphs(path: PathLike, graphs: Iterable[Hypergraph]) -> None:
-    """Write hypergraphs, numbered from 0; compressed by the ending of the file name."""
-    with open_output(path) as stream:
-        for number, graph in enumerate(graphs):
-            stream.write(f"{format_hypergraph(graph, number)}\n".encode())
-
-
-def read_hypergraphs(path: PathLike, vocab: Vocab | None = None) -> Iterator[Hypergraph]:
+def read_hypergraphs(path: PathLike) -> Iterator[Hypergraph]:
     """Yield the hypergraphs of a file, each checked.
 
-    Words are added to `vocab` (a new one by default) as they come: the vocabulary of each hypergraph extends that of
-    the one before, so that a word has the same id in all of them.
+    The vocabulary of each hypergraph extends that of the one before, so that a word has the same id in all of them.
     """
-    vocab = vocab or Vocab.of()
+    vocab = Vocab.of()
     for number, line in enumerate(read_lines(path), 1):
         try:
             graph = parse_hypergraph(line, vocab)

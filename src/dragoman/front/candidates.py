@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.display import shorten
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.nbest import NBest
 from dragoman.core.progress import Progress
 from dragoman.core.weights import Weights
@@ -235,12 +234,5 @@ def _lists(
     rows = [[(one, np.nan) if isinstance(one, str) else one for one in row] for row in candidates]
     if not all(rows):
         raise DataError(f"sentence {rows.index([]) + 1} has no candidates", expected="some for each")
-    corpus = Corpus.from_lines([text for row in rows for text, _ in row])
-    lists = NBest(
-        vocab=corpus.vocab,
-        sentences=np.cumsum([0, *map(len, rows)]),
-        hypotheses=corpus.sentences,
-        scores=np.array([score for row in rows for _, score in row], np.float64),
-        features=FeatureRows.zeros(len(corpus)),
-    )
-    return _arranged(lists, order)
+    every, bounds = [one for row in rows for one in row], np.cumsum([0, *map(len, rows)])
+    return _arranged(NBest.of_texts([text for text, _ in every], [score for _, score in every], bounds), order)

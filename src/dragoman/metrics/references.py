@@ -24,7 +24,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import read_lines
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
+from dragoman.core.vocab import Vocab, common_vocab
 from dragoman.formats.penn_trees import TreeFile, with_trees
 from dragoman.metrics.metric import Scorer
 from dragoman.text.preparation import TextPreparation
@@ -112,11 +112,9 @@ class References:
         check_references(references, metric)
         self.prepare: Preparation = prepare or (lambda corpus: corpus)
         prepared = [self.prepare(reference) for reference in references]
-        self.vocab = Vocab.of()
-        self.rows: list[Ragged[np.int32]] = []
-        for reference in prepared:
-            self.vocab, ids, _ = self.vocab.extend(_word_list(reference.vocab))
-            self.rows.append(Ragged(ids[reference.sentences.values], reference.sentences.offsets))
+        self.vocab, (_, *numbers) = common_vocab([Vocab.of(), *(reference.vocab for reference in prepared)])
+        sides = [reference.sentences for reference in prepared]
+        self.rows = [Ragged(ids[side.values], side.offsets) for ids, side in zip(numbers, sides, strict=True)]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -200,10 +198,6 @@ def ngram_totals(lengths: NDArray[np.int64], order: int) -> NDArray[np.int64]:
     [[3, 2], [1, 0]]
     """
     return np.asarray(np.maximum(0, lengths[:, None] - np.arange(order)))
-
-
-def _word_list(vocab: Vocab) -> bytes:
-    return vocab.decode(np.arange(len(vocab), dtype=np.int32), np.arange(len(vocab) + 1, dtype=np.int64))
 
 
 class ReferenceScorer(Scorer):

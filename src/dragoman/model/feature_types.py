@@ -52,8 +52,6 @@ class Feature(Options, ABC):
     """Base of all features; its fields are its options. Derive from one of the types below, which say what it sees."""
 
     name: ClassVar[str]
-    #: The thing that it is a function of.
-    locality: ClassVar[str]
 
 
 @dataclass(frozen=True)
@@ -130,8 +128,6 @@ class PairsInUse(Protocol):
 class PairFeature(SparseFeature):
     """A feature of single phrase pairs or rules; of rules it sees the words that they have themselves."""
 
-    locality: ClassVar[str] = "a phrase pair or rule"
-
     @abstractmethod
     def __call__(self, pairs: PairsInUse, /) -> FeatureRows:
         """Return a row for each pair."""
@@ -151,7 +147,6 @@ class SpansInUse:
 class SpanFeature(SparseFeature):
     """A feature of the span that a phrase or rule covers, by the tree of its sentence."""
 
-    locality: ClassVar[str] = "a span of the source"
     #: True if it looks at trees of source sentences, which must then be given.
     needs_trees: ClassVar[bool] = True
 
@@ -167,8 +162,6 @@ class BoundaryFeature(SparseFeature):
     Its values are called `prefix.right:left`. Symbol 0 is the sentence's start (as a right symbol) and its end (as a
     left symbol), and called `<s>` and `</s>`.
     """
-
-    locality: ClassVar[str] = "two neighbours in the target"
 
     @property
     @abstractmethod
@@ -219,8 +212,6 @@ class HoleRows:
 class HoleFeature(SparseFeature):
     """A feature of the holes of rules and of the spans that they cover."""
 
-    locality: ClassVar[str] = "the holes of a rule"
-
     @abstractmethod
     def __call__(self, rules: RulesInUse, /) -> HoleRows:
         """Return the classes of rules, the kinds of matches, and a row for each of both together."""
@@ -260,8 +251,6 @@ class GlobalFeature(Feature):
 class SentenceFeature(GlobalFeature):
     """A feature of a sentence and its translation."""
 
-    locality: ClassVar[str] = "a sentence"
-
 
 @dataclass(frozen=True)
 class DocumentFeature(GlobalFeature):
@@ -279,8 +268,6 @@ class DocumentFeature(GlobalFeature):
     where `propose` returns the value if one sentence had another translation, and `accept` makes that of the last call
     the present one; without it, the call is to have had no effect. One memory is used by one thread at a time.
     """
-
-    locality: ClassVar[str] = "a document"
 
     @property
     def incremental(self) -> int | None:

@@ -93,8 +93,7 @@ def tune_scorer(
 def _decided(lists: CandidateLists, scores: NDArray[np.float64], rule: Rule, runtime: Runtime) -> list[str]:
     rule.check_kind("nbest")
     text = SETTINGS.preparation()
-    corpus = Corpus.from_lines(text.target(lists.texts))
-    nbest = NBest(corpus.vocab, lists.offsets, corpus.sentences, scores, FeatureRows.zeros(len(scores)))
+    nbest = NBest.of_texts([*text.target(lists.texts)], scores.tolist(), lists.offsets)
     return text.restore(rule.decide(nbest, runtime=runtime).lines())
 
 

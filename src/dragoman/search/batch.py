@@ -36,6 +36,11 @@ def trees_of(model: Model, lines: Sequence[str]) -> list[SourceTree]:
     return trees
 
 
+def encode_targets(vocab: Vocab, targets: Sequence[str]) -> Ragged[np.int32]:
+    """Return forced translations as word ids."""
+    return Ragged(*vocab.encode("".join(f"{target}\n" for target in targets).encode()))
+
+
 def pair_rows(features: Iterable[PairFeature], pairs: PairsInUse) -> list[FeatureRows]:
     """Return the rows of each feature, one row per pair."""
     return [_checked(feature, feature(pairs), len(pairs.words)) for feature in features]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from json import dumps
@@ -95,19 +95,25 @@ class Subtree:
 
     def json(self) -> str:
         """Return the tree as nested JSON, with all its fields."""
+
+        def parts(tree: Subtree) -> list[str | Subtree]:
+            places = dumps({"source": tree.source, "target": tree.target})
+            others = {"links": tree.links, "unknown": tree.unknown, "glue": tree.glue, "features": tree.features}
+            children = [part for child in tree.children for part in (", ", child)][1:]
+            return [f'{places[:-1]}, "children": [', *children, f"], {dumps(others, ensure_ascii=False)[1:]}"]
+
+        return self.written(parts)
+
+    def written(self, parts: Callable[[Subtree], Iterable[str | Subtree]]) -> str:
+        """Write the tree: `parts` gives the text of a subtree, in which other subtrees are still to be written."""
         pieces: list[str] = []
         waiting: list[str | Subtree] = [self]
         while waiting:
             piece = waiting.pop()
             if isinstance(piece, str):
                 pieces.append(piece)
-                continue
-            places = dumps({"source": piece.source, "target": piece.target})
-            others = {"links": piece.links, "unknown": piece.unknown, "glue": piece.glue, "features": piece.features}
-            waiting.append(f"], {dumps(others, ensure_ascii=False)[1:]}")
-            for k, child in reversed([*enumerate(piece.children)]):
-                waiting += [child, ", "] if k else [child]
-            waiting.append(f'{places[:-1]}, "children": [')
+            else:
+                waiting += reversed([*parts(piece)])
         return "".join(pieces)
 
     def covers(self, side: Side) -> bool:
@@ -228,26 +234,19 @@ def _boxes(tree: Subtree, source: Sequence[str], target: Sequence[str]) -> str:
         return f'<span style="{style};padding:1px 3px;margin:1px;display:inline-block;color:#000">'
 
     def boxes(side: Side, words: Sequence[str]) -> str:
-        pieces: list[str] = []
-        waiting: list[str | Subtree] = [tree]
-        while waiting:
-            piece = waiting.pop()
-            if isinstance(piece, str):
-                pieces.append(piece)
-                continue
-            begin, end = getattr(piece, side)
-            if depths.get(id(piece), 0) == _MOST_BOXES:
-                pieces.append(escape(f"… {' '.join(words[begin:end])} …"))  # without the boxes that are in it
-                continue
-            parts = [words[symbol] if symbol >= 0 else piece.children[-1 - symbol] for symbol in piece.symbols(side)]
+        def parts(node: Subtree) -> list[str | Subtree]:
+            begin, end = getattr(node, side)
+            if depths.get(id(node), 0) == _MOST_BOXES:
+                return [escape(f"… {' '.join(words[begin:end])} …")]  # without the boxes that are in it
             inside: list[str | Subtree] = []
-            for part in parts:
-                if isinstance(part, str):
-                    inside += [escape(part), " "]
-                elif part.covers(side):
-                    inside += [part, " "]
-            waiting += reversed(inside[:-1] if piece.glue else [opened(piece), *inside[:-1], "</span>"])
-        return "".join(pieces)
+            for symbol in node.symbols(side):
+                if symbol >= 0:
+                    inside += [escape(words[symbol]), " "]
+                elif (child := node.children[-1 - symbol]).covers(side):
+                    inside += [child, " "]
+            return inside[:-1] if node.glue else [opened(node), *inside[:-1], "</span>"]
+
+        return tree.written(parts)
 
     return f"<div>{boxes('source', source)}</div><div>{boxes('target', target)}</div>"
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Self
 
+from dragoman.core.corpus import Corpus
 from dragoman.core.display import shorten
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.hypergraph import Hypergraph
@@ -18,9 +19,12 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.features import Feature, GlobalFeature
 from dragoman.model.bundle import Model
+from dragoman.search.batch import trees_of
+from dragoman.search.fixed_translations import FixedTranslation, parse_markup
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.pieces import join_pieces, pieces_of
 from dragoman.search.translation import SearchResult, Translation
+from dragoman.text.source_trees import SourceTree
 from dragoman.text.words import words_of
 
 #: Sentences per batch and thread: enough to keep threads busy, few enough to stream.
@@ -113,14 +117,14 @@ class Translator(ABC):
     def __init__(
         self,
         model: Model,
-        weights: Weights | None,
+        weights: Weights | None = None,
         *,
-        limits: SearchLimits,
-        space: SpaceLimits,
-        markup: bool,
-        runtime: Runtime,
+        limits: SearchLimits = SearchLimits(),
+        space: SpaceLimits = SpaceLimits(),
         climbing: HillClimbing | None = None,
+        markup: bool = False,
         features: Sequence[Feature] = (),
+        runtime: Runtime = Runtime(),
     ):
         for feature in features:
             if isinstance(feature, GlobalFeature):
@@ -135,6 +139,23 @@ class Translator(ABC):
         self.markup = markup
         self.runtime = runtime
         self.climbing = climbing
+        self.model.check_parts()
+        self._table_limit = model.settings.table_limit if space.table_limit is None else space.table_limit
+        self._by_score = space.table_limit_by == "score"
+        self._prepare()
+        self._lm_ids = [lm.ids_of(model.target_vocab) for lm in model.language_models.values()]
+
+    def _read(self, lines: Sequence[str]) -> tuple[Corpus, list[list[FixedTranslation]], list[SourceTree]]:
+        """Return sentences without markup, the translations that it fixes, and trees, if a feature needs them."""
+        trees = trees_of(self.model, lines)
+        if not self.markup:
+            return Corpus.from_lines(lines), [], trees
+        parsed = [parse_markup(line) for line in lines]
+        return Corpus.from_lines([words for words, _ in parsed]), [fixed for _, fixed in parsed], trees
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Refuse settings that the model's kind does not have, and prepare to collect options or rules."""
 
     @classmethod
     def of(

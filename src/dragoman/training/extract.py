@@ -95,15 +95,15 @@ def extract_spans(
 
 
 def score_reordering(
-    instances: PhraseInstances, pair_of_instance: NDArray[np.int32], pairs: int, *, smoothing: float = 0.5
+    instances: PhraseInstances, pair_of_instance: NDArray[np.int32], pairs: int
 ) -> NDArray[np.float32]:
     """Score an msd-bidirectional-fe model: return the six REORDERING_SCORES of each of `pairs` pairs.
 
-    p(orientation | pair) = (count + `smoothing`) / (count of the pair + 3 `smoothing`) (Koehn et al. 2005).
+    p(orientation | pair) = (count + 0.5) / (count of the pair + 1.5) (Koehn et al. 2005).
     """
     scores = np.empty((pairs, len(REORDERING_SCORES)), np.float32)
     for column, orientation in ((0, instances.previous), (3, instances.next)):
         slots = pair_of_instance.astype(np.int64) * 3 + orientation
-        counts = np.bincount(slots, minlength=3 * pairs).reshape(-1, 3) + smoothing
+        counts = np.bincount(slots, minlength=3 * pairs).reshape(-1, 3) + 0.5
         scores[:, column : column + 3] = counts / counts.sum(axis=1, keepdims=True)
     return scores

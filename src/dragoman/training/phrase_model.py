@@ -71,8 +71,9 @@ def sum_marginals(corpus: Corpus, requests: dict[str, Any], *, runtime: Runtime 
     """
     text, spans = corpus.sentences, (requests["sentence"], requests["begin"], requests["length"])
     ids, words, offsets = kernels.number_spans(text.values, text.offsets, *spans, runtime.threads, None)
-    total, distinct = (_sums(ids, requests[name], len(offsets) - 1) for name in ("total", "distinct"))
-    first = np.full(len(offsets) - 1, np.iinfo(np.int64).max)
+    size = len(offsets) - 1
+    total, distinct = (np.bincount(ids, requests[name], size).astype(np.int64) for name in ("total", "distinct"))
+    first = np.full(size, np.iinfo(np.int64).max)
     np.minimum.at(first, ids, requests["first"])
     order = np.argsort(first)
     phrases = Ragged(words, offsets).take(order)
@@ -104,10 +105,6 @@ def _first_of(ids: NDArray[np.int32], size: int) -> NDArray[np.int64]:
 
 def _target_marginals(counted: CountedPhrases) -> Arrays:
     return {**marginals(counted.target_ids, counted.joint, len(counted.targets))}
-
-
-def _sums(ids: NDArray[np.int32], values: NDArray[Any], size: int) -> NDArray[np.int64]:
-    return np.bincount(ids, values, size).astype(np.int64)
 
 
 #: Measured with phrases of up to seven words.

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import UsageError
-from dragoman.core.runtime import Runtime
 from dragoman.forest.derivation import best_derivation, derivation_scores, yields
-from dragoman.forest.kbest import kbest, kbest_many
+from dragoman.forest.kbest import kbest
 from oracles.forest import chain, doubling, random_hypergraphs
 
 CASES = random_hypergraphs(300, seed=3)
@@ -52,12 +51,6 @@ def test_the_bound_on_derivations_cuts_the_list_but_not_its_order():
         whole, cut = kbest(graph, 1000, distinct=True), kbest(graph, 1000, distinct=True, max_derivations=7)
         assert 1 <= len(cut) <= len(whole)
         assert cut.scores.tolist() == whole.scores[: len(cut)].tolist()
-
-
-def test_many_hypergraphs_in_threads_give_the_same_lists():
-    graphs = [graph for graph, _ in CASES[:50]]
-    for one, two in zip(kbest_many(graphs, 20), kbest_many(graphs, 20, runtime=Runtime(threads=2)), strict=True):
-        assert one.derivations.values.tolist() == two.derivations.values.tolist()
 
 
 def test_no_derivations_and_bad_arguments():

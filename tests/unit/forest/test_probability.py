@@ -6,18 +6,10 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError
-from dragoman.core.ragged import Ragged
-from dragoman.forest.derivation import derivation_log_probabilities, translation_log_probability
+from dragoman.forest.derivation import translation_log_probability
 from oracles.forest import chain, probabilities, random_hypergraphs
 
 CASES = random_hypergraphs(200, seed=5)
-
-
-def test_the_probability_of_a_derivation():
-    for graph, listed in CASES:
-        rows = Ragged.of([d.edges for d in listed], np.int32)
-        expected = np.log(probabilities(listed))
-        np.testing.assert_allclose(derivation_log_probabilities(graph, rows), expected, rtol=0, atol=1e-11)
 
 
 def test_the_probability_of_a_translation_sums_over_its_derivations():

@@ -5,8 +5,7 @@ import pytest
 
 from dragoman.core.errors import UsageError
 from dragoman.forest.derivation import best_derivation
-from dragoman.forest.inside_outside import edge_posteriors
-from dragoman.forest.prune import prune_by_margin, prune_by_posterior, prune_to_density, trim
+from dragoman.forest.prune import prune_by_margin, prune_to_density, trim
 from oracles.forest import derivations, random_hypergraphs
 
 CASES = random_hypergraphs(300, seed=7)
@@ -61,25 +60,14 @@ def test_density_bounds_edges_for_each_word_and_keeps_the_best(density):
         assert best_derivation(small).score == pytest.approx(best.score, abs=1e-12)
         words = next(len(d.words) for d in listed if d.edges == tuple(best.edges.tolist()))
         assert small.edges <= max(density * max(words, 1), len(set(best.edges.tolist())))
-        assert prune_to_density(graph, density, words=10**6).edges == trim(graph).edges
-
-
-def test_a_posterior_threshold_keeps_likely_edges():
-    for graph, _ in CASES:
-        small = prune_by_posterior(graph, 0.25)
-        small.check()
-        kept = set(np.flatnonzero(edge_posteriors(graph) >= 0.25)) | set(best_derivation(graph).edges.tolist())
-        assert small.edges <= len(kept)
-        assert best_derivation(small).score == pytest.approx(best_derivation(graph).score, abs=1e-12)
+        assert prune_to_density(graph, 1e6 * density).edges == trim(graph).edges
 
 
 def test_bad_arguments():
     graph, _ = CASES[0]
     for call in (
         lambda: prune_to_density(graph, 0.0),
-        lambda: prune_to_density(graph, 1.0, words=0),
         lambda: prune_by_margin(graph, -1.0),
-        lambda: prune_by_posterior(graph, 1.5),
     ):
         with pytest.raises(UsageError, match="expected"):
             call()

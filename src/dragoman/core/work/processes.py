@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkServerContext, SpawnContext
+from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from threading import Thread
 from typing import Any, Generic, TypeVar
@@ -43,7 +43,8 @@ def run_all(jobs: Mapping[Name, Job], workers: int, watch: Watch) -> dict[Name, 
 
     `watch` is called about twice a second and whenever a job ends. If this is interrupted, so are the jobs.
     """
-    context = _context(type(job).__module__ for job in jobs.values())
+    # Never a fork of this process, which may have threads.
+    context = fork_server(type(job).__module__ for job in jobs.values()) or multiprocessing.get_context("spawn")
     waiting, failed, busy = list(jobs), {}, dict[Name, float]()
     running: dict[Name, tuple[BaseProcess, Connection]] = {}
     try:
@@ -63,7 +64,8 @@ def run_all(jobs: Mapping[Name, Job], workers: int, watch: Watch) -> dict[Name, 
                 del running[name]
                 error = _outcome(begun.exitcode, answer)
                 # A process of a killed command may not know that yet, and still be working.
-                if isinstance(error, BusyError) and time.monotonic() < busy.setdefault(name, _busy_until()):
+                now = time.monotonic()
+                if isinstance(error, BusyError) and now < busy.setdefault(name, now + _BUSY_SECONDS):
                     waiting.append(name)
                 elif error is not None:
                     failed[name] = error
@@ -72,15 +74,6 @@ def run_all(jobs: Mapping[Name, Job], workers: int, watch: Watch) -> dict[Name, 
             left.kill()
             left.join()
     return failed
-
-
-def _busy_until() -> float:
-    return time.monotonic() + _BUSY_SECONDS
-
-
-def _context(modules: Iterable[str]) -> ForkServerContext | SpawnContext:
-    """Return the way to start processes: never by a fork of this one, which may have threads."""
-    return fork_server(modules) or multiprocessing.get_context("spawn")
 
 
 def fork_server(modules: Iterable[str]) -> ForkServerContext | None:

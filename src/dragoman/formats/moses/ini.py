@@ -126,7 +126,7 @@ def read_moses_ini(path: PathLike, *, runtime: Runtime = Runtime()) -> MosesIni:
     if ini_v1.is_version_1(sections):
         sections = ini_v1.to_version_2(path, sections)
     weights = _read_weights(path, sections.pop("weight", []))
-    features = [_read_feature(path, line) for line in _with_names(path, sections.pop("feature", []))]
+    features = [_read_feature(path, line) for line in _with_names(sections.pop("feature", []))]
     result: list[MosesFeature] = []
     for feature in features:
         if any(feature.name == other.name for other in result):
@@ -184,7 +184,7 @@ def _read_weights(path: PathLike, lines: Iterable[IniLine]) -> dict[str, tuple[i
     return weights
 
 
-def _with_names(path: PathLike, lines: Iterable[IniLine]) -> list[IniLine]:
+def _with_names(lines: Iterable[IniLine]) -> list[IniLine]:
     """Give features without a name Moses' default: the kind and a running number."""
     nameless: dict[str, int] = {}
     result = []

@@ -62,7 +62,8 @@ def pairs_of_table(
     if len(scores) == 0:
         runtime.warn(f"{path}: the {what} table is empty")
         scores = np.empty((0, len(names or PHRASE_SCORES)), np.float32)
-    names = names or _default_names(scores.shape[1])
+    columns = scores.shape[1]
+    names = names or (PHRASE_SCORES if columns == 4 else tuple(f"s{column}" for column in range(columns)))
     if len(names) != scores.shape[1]:
         raise DataError(f"found {scores.shape[1]} scores", path=path, line=1, expected=f"{len(names)}")
     if table.further_lines:
@@ -103,7 +104,3 @@ def _refuse_above_one(path: PathLike, scores: NDArray[np.float32]) -> None:
         raise DataError(
             f"found {found:g} among the scores", path=path, line=int(rows[0]) + 1, expected="probabilities of at most 1"
         )
-
-
-def _default_names(columns: int) -> tuple[str, ...]:
-    return PHRASE_SCORES if columns == 4 else tuple(f"s{column}" for column in range(columns))

@@ -26,15 +26,9 @@ class ReorderingTable(PairColumns):
     """
 
 
-def read_reordering(
-    path: PathLike,
-    *,
-    source_vocab: Vocab | None = None,
-    target_vocab: Vocab | None = None,
-    runtime: Runtime = Runtime(),
-) -> ReorderingTable:
+def read_reordering(path: PathLike, *, runtime: Runtime = Runtime()) -> ReorderingTable:
     """Read a reordering table, compressed or not; the first of repeated pairs is kept."""
-    table = read_table_lines(path, source_vocab=source_vocab, target_vocab=target_vocab, extras=False, runtime=runtime)
+    table = read_table_lines(path, source_vocab=None, target_vocab=None, extras=False, runtime=runtime)
     if len(table.scores) == 0:
         runtime.warn(f"{path}: the reordering table is empty")
     source_ids, target_ids, scores = table.source_ids, table.target_ids, table.scores

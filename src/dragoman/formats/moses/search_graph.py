@@ -34,13 +34,12 @@ _LINE = re.compile(
 _START = re.compile(rf"^{_ID} hyp=0 stack=0[ \r]*$", re.MULTILINE)
 
 
-def read_search_graph(path: PathLike, vocab: Vocab | None = None) -> Iterator[Hypergraph]:
+def read_search_graph(path: PathLike) -> Iterator[Hypergraph]:
     """Yield the search graph of each sentence; scores are the transitions.
 
-    Words are added to `vocab` (a new one by default) as they come: the vocabulary of each hypergraph extends that of
-    the one before, so that a word has the same id in all of them.
+    The vocabulary of each hypergraph extends that of the one before, so that a word has the same id in all of them.
     """
-    vocab = vocab or Vocab.of()
+    vocab = Vocab.of()
     for text, first_line in _sentences(path):
         graph = _parse(text, vocab, path, first_line)
         vocab = graph.vocab

@@ -16,13 +16,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
 from dragoman.core.errors import DataError
-from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, read_lines
 from dragoman.core.nbest import Extras, NBest
 from dragoman.core.options import option
@@ -133,18 +132,17 @@ class FairseqNBest(NBestFormat):
         extras = [
             f"{one.hypotheses['H'][i][1] if both else ''}\t{one.positions.get(i, '')}".encode() for one, i in rows
         ]
-        vocab, words, offsets = vocab.extend("".join(f"{text}\n" for _, text in scored).encode())
-        warn_of_empty_hypotheses(Ragged(words, offsets), path, runtime=runtime)
+        sizes = [len(one.hypotheses[kind]) for one in found.values()]
+        nbest = NBest.of_texts(
+            [text for _, text in scored], [score for score, _ in scored], np.cumsum([0, *sizes], dtype=np.int64), vocab
+        )
+        warn_of_empty_hypotheses(nbest.hypotheses, path, runtime=runtime)
         if empty := sum(not one.size for one in found.values()):
             runtime.warn(f"{path}: {empty} sentences have no hypotheses")
         sources = [one.source for one in found.values() if one.source is not None]
         references = tuple(() if one.reference is None else (one.reference,) for one in found.values())
-        return NBest(
-            vocab=vocab,
-            sentences=np.cumsum([0, *(len(one.hypotheses[kind]) for one in found.values())], dtype=np.int64),
-            hypotheses=Ragged(words, offsets),
-            scores=np.array([score for score, _ in scored], np.float64),
-            features=FeatureRows.zeros(len(rows)),
+        return replace(
+            nbest,
             logprobs=None if np.isnan(logprobs).all() else np.array(logprobs),
             ids=None if numbers == [*range(len(numbers))] else tuple(numbers),
             sources=tuple(sources) or None,

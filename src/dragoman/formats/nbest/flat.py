@@ -86,16 +86,9 @@ class FlatNBest(NBestFormat):
                 )
             warn_of_empty_hypotheses(lines, path, runtime=runtime)
             scores, logprobs, features = _read_scores(self.scores, len(lines), path)
-            return NBest(
-                vocab=text.vocab,
-                sentences=bounds,
-                hypotheses=lines,
-                scores=scores,
-                logprobs=logprobs,
-                features=features,
-                ids=None if numbers is None or numbers == [*range(len(numbers))] else tuple(numbers),
-                extras=Extras(self.name, style),
-            )
+            ids = None if numbers is None or numbers == [*range(len(numbers))] else tuple(numbers)
+            extras = Extras(self.name, style)
+            return NBest(text.vocab, bounds, lines, scores, features, logprobs=logprobs, ids=ids, extras=extras)
 
     def read_blocks(
         self, path: PathLike, *, progress_callback: ProgressCallback | None = None, runtime: Runtime = Runtime()
@@ -116,16 +109,8 @@ class FlatNBest(NBestFormat):
             wordless.count(lines)
             bounds = self._bounds(path, len(lines), chunk.first_line - 1)
             scores, logprobs, features = _read_scores(None, len(lines), path)
-            yield NBest(
-                vocab=vocab,
-                sentences=bounds,
-                hypotheses=lines,
-                scores=scores,
-                logprobs=logprobs,
-                features=features,
-                ids=continued_ids(count, len(bounds) - 1),
-                extras=Extras(self.name, {}),
-            )
+            ids, extras = continued_ids(count, len(bounds) - 1), Extras(self.name, {})
+            yield NBest(vocab, bounds, lines, scores, features, logprobs=logprobs, ids=ids, extras=extras)
             count += len(bounds) - 1
         wordless.warn(runtime=runtime)
 

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dragoman.core.errors import DataError
-from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, read_lines
 from dragoman.core.nbest import Extras, NBest
 from dragoman.core.options import option
 from dragoman.core.progress import ProgressCallback
-from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import quote
@@ -74,16 +72,9 @@ class OpenNmtNBest(NBestFormat):
             texts.append(text)
             scores.append(parse_number(score, path, line))
         bounds = self._bounds(first_line - 1, len(texts), path)
-        vocab, words, offsets = vocab.extend("".join(f"{text}\n" for text in texts).encode())
-        return NBest(
-            vocab=vocab,
-            sentences=bounds,
-            hypotheses=Ragged(words, offsets),
-            scores=np.array(scores, np.float64),
-            features=FeatureRows.zeros(len(texts)),
-            ids=continued_ids((first_line - 1) // (self.size or 1), len(bounds) - 1),
-            extras=Extras(self.name, {}),
-        )
+        ids = continued_ids((first_line - 1) // (self.size or 1), len(bounds) - 1)
+        nbest = NBest.of_texts(texts, scores, bounds, vocab)
+        return replace(nbest, ids=ids, extras=Extras(self.name, {}))
 
     def format_blocks(
         self, nbest: NBest, path: PathLike, progress_callback: ProgressCallback | None = None, *, runtime: Runtime

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dragoman.core.errors import DataError
-from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, read_lines
 from dragoman.core.nbest import Extras, NBest
 from dragoman.core.progress import ProgressCallback
-from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import quote
@@ -77,16 +75,9 @@ class TsvNBest(NBestFormat):
             texts.append(fields[1])
             scores.append(parse_number(fields[2] if len(fields) == 3 else "", path, line))
         bounds, numbers = numbering.group(np.array(ids, np.int64), first_line)
-        vocab, words, offsets = vocab.extend("".join(f"{text}\n" for text in texts).encode())
-        return NBest(
-            vocab=vocab,
-            sentences=bounds,
-            hypotheses=Ragged(words, offsets),
-            scores=np.array(scores, np.float64),
-            features=FeatureRows.zeros(len(texts)),
-            ids=None if numbers == [*range(len(numbers))] else tuple(numbers),
-            extras=Extras(self.name, {}),
-        )
+        named = None if numbers == [*range(len(numbers))] else tuple(numbers)
+        nbest = NBest.of_texts(texts, scores, bounds, vocab)
+        return replace(nbest, ids=named, extras=Extras(self.name, {}))
 
     def format_blocks(
         self, nbest: NBest, path: PathLike, progress_callback: ProgressCallback | None = None, *, runtime: Runtime

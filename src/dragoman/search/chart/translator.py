@@ -7,25 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.corpus import Corpus
 from dragoman.core.display import shorten
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
-from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
-from dragoman.features import Feature
 from dragoman.forest.kbest import nbest
-from dragoman.model.bundle import Model
-from dragoman.search.batch import BatchResult, refuse_too_large, trees_of
+from dragoman.search.batch import BatchResult, encode_targets, refuse_too_large
 from dragoman.search.chart.batch import ChartBatch, ChartOutcome, Graphs, check_scores
 from dragoman.search.chart.derivation_tree import describe
 from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
 from dragoman.search.chart.rules import RuleCollector
-from dragoman.search.fixed_translations import FixedTranslation, parse_markup
-from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 
@@ -33,52 +26,30 @@ from dragoman.search.translator import Translator
 class ChartTranslator(Translator):
     """Translates with a hierarchical model; for the arguments see `Translator.of`."""
 
-    def __init__(
-        self,
-        model: Model,
-        weights: Weights | None = None,
-        *,
-        limits: SearchLimits = SearchLimits(),
-        space: SpaceLimits = SpaceLimits(),
-        climbing: HillClimbing | None = None,
-        markup: bool = False,
-        features: Sequence[Feature] = (),
-        runtime: Runtime = Runtime(),
-    ):
-        super().__init__(model, weights, limits=limits, space=space, markup=markup, features=features, runtime=runtime)
-        if climbing is not None:
+    def _prepare(self) -> None:
+        model = self.model
+        if self.climbing is not None:
             raise UsageError("hill-climbing changes phrases and their order: a hierarchical model has neither")
-        if space.reordering_limit is not None:
+        if self.space.reordering_limit is not None:
             raise UsageError("a hierarchical model has no reordering limit; its spans are limited by the model")
-        if limits.algorithm == "stack":
-            raise UsageError(
-                f"there is no {limits.algorithm} decoding with a hierarchical model; expected cube pruning"
-            )
+        if self.limits.algorithm == "stack":
+            raise UsageError("there is no stack decoding with a hierarchical model; expected cube pruning")
         if model.boundary_feature is not None:
             raise UsageError(
                 f"the feature '{model.boundary_feature.prefix}' is of neighbours, which no chart can score; "
                 "a hierarchical model goes without"
             )
-        model.check_parts()
-        limit = model.settings.table_limit if space.table_limit is None else space.table_limit
-        self._table_limit = limit
-        self._by_score = space.table_limit_by == "score"
         self._collector = RuleCollector(
             model,
             span_limit=model.settings.span_limit,
-            table_limit=0 if self._by_score else limit,
-            drop_unknown=space.unknown_words == "drop",
+            table_limit=0 if self._by_score else self._table_limit,
+            drop_unknown=self.space.unknown_words == "drop",
         )
-        self._lm_ids = [lm.ids_of(model.target_vocab) for lm in model.language_models.values()]
 
     def batch(self, lines: Sequence[str]) -> ChartBatch:
         """Collect and score the rules for some tokenised sentences, which may have markup if that is on."""
-        given: list[list[FixedTranslation]] = []
-        trees = trees_of(self.model, lines)
-        if self.markup:
-            parsed = [parse_markup(line) for line in lines]
-            lines, given = [words for words, _ in parsed], [row for _, row in parsed]
-        rules = self._collector.collect(Corpus.from_lines(lines), given, runtime=self.runtime)
+        source, given, trees = self._read(lines)
+        rules = self._collector.collect(source, given, runtime=self.runtime)
         batch = ChartBatch(self.model, self.weights, rules, self._lm_ids, trees)
         if self._by_score and self._table_limit:
             best = rules.take(batch.best_rules(self._table_limit, runtime=self.runtime))
@@ -91,9 +62,7 @@ class ChartTranslator(Translator):
         """Search a batch of tokenised sentences with dense and sparse features; global features are ignored."""
         batch = self.batch(part)
         check_scores(batch)
-        wanted = None
-        if targets is not None:
-            wanted = Ragged(*batch.rules.vocab.encode("".join(f"{target}\n" for target in targets).encode()))
+        wanted = None if targets is None else encode_targets(batch.rules.vocab, targets)
         found = batch.search(self.limits, targets=wanted, forests=forests, runtime=self.runtime)
         if targets is None:
             refuse_too_large(found, part, self.limits.max_size, "items and edges")

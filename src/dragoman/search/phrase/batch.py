@@ -216,14 +216,15 @@ def check_scores(batch: PhraseBatch, first_number: int | None = None) -> None:
     `first_number` is the number of sentences before the batch, if known.
     """
     check_weights(batch.weights, ["distortion"])
-    arrays = batch.arrays
+    with np.errstate(over="ignore", invalid="ignore"):  # which is what we are looking for
+        arrays = batch.arrays
     if batch.boundary_feature is not None:
         names = boundary_names(batch.boundary_feature)
         large = np.flatnonzero(~(np.abs(arrays.boundary.ravel()) < LARGEST_SCORE)).tolist()
         check_weights(batch.weights, [names[i] for i in large])
     if not len(batch.local):
         return
-    with np.errstate(over="ignore", invalid="ignore"):  # which is what we are looking for
+    with np.errstate(over="ignore", invalid="ignore"):
         worst = np.abs(batch.estimates)
         worst = worst + np.abs(arrays.reorder_from).max(axis=1) + np.abs(arrays.reorder_to).max(axis=1)
     wrong = np.flatnonzero(~(worst < LARGEST_SCORE))

@@ -15,14 +15,8 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
-from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
-from dragoman.features import Feature
 from dragoman.forest.kbest import nbest
-from dragoman.model.bundle import Model
-from dragoman.search.batch import BatchResult, refuse_too_large, trees_of
-from dragoman.search.fixed_translations import FixedTranslation, parse_markup
-from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
+from dragoman.search.batch import BatchResult, encode_targets, refuse_too_large
 from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, check_scores
 from dragoman.search.phrase.greedy import greedy_search
 from dragoman.search.phrase.lattice import Edges, features_with_pairs, hypergraph, option_features
@@ -34,53 +28,23 @@ from dragoman.search.translator import Translator
 class PhraseTranslator(Translator):
     """Translates with a phrase-based model; for the arguments see `Translator.of`."""
 
-    def __init__(
-        self,
-        model: Model,
-        weights: Weights | None = None,
-        *,
-        limits: SearchLimits = SearchLimits(),
-        space: SpaceLimits = SpaceLimits(),
-        climbing: HillClimbing | None = None,
-        markup: bool = False,
-        features: Sequence[Feature] = (),
-        runtime: Runtime = Runtime(),
-    ):
-        super().__init__(
-            model,
-            weights,
-            limits=limits,
-            space=space,
-            climbing=climbing,
-            markup=markup,
-            features=features,
-            runtime=runtime,
-        )
-        settings = model.settings
-        limit = space.reordering_limit
-        self.reordering_limit = settings.reordering_limit if limit is None else limit
-        self._table_limit = settings.table_limit if space.table_limit is None else space.table_limit
-        self._by_score = space.table_limit_by == "score"
-        if not model.tables:
+    def _prepare(self) -> None:
+        if not self.model.tables:
             raise UsageError("the model has no phrase table")
-        if limits.algorithm == "incremental":
+        if self.limits.algorithm == "incremental":
             raise UsageError("incremental search is for hierarchical models; expected cube, stack or exhaustive")
-        model.check_parts()
+        limit = self.space.reordering_limit
+        self.reordering_limit = self.model.settings.reordering_limit if limit is None else limit
         self._collector = OptionCollector(
-            model,
+            self.model,
             table_limit=0 if self._by_score else self._table_limit,
-            drop_unknown=space.unknown_words == "drop",
+            drop_unknown=self.space.unknown_words == "drop",
         )
-        self._lm_ids = [lm.ids_of(model.target_vocab) for lm in model.language_models.values()]
 
     def batch(self, lines: Sequence[str]) -> PhraseBatch:
         """Collect and score the options of some tokenised sentences, which may have markup if that is on."""
-        given: list[list[FixedTranslation]] = []
-        trees = trees_of(self.model, lines)
-        if self.markup:
-            parsed = [parse_markup(line) for line in lines]
-            lines, given = [words for words, _ in parsed], [row for _, row in parsed]
-        options = self._collector.collect(Corpus.from_lines(lines), self.weights, given)
+        source, given, trees = self._read(lines)
+        options = self._collector.collect(source, self.weights, given)
         batch = PhraseBatch(self.model, self.weights, options, self._lm_ids, trees)
         if self._by_score and self._table_limit:
             kept = options.take(_best_of_spans(options, batch.estimates, self._table_limit))
@@ -93,7 +57,7 @@ class PhraseTranslator(Translator):
         """Search a batch of tokenised sentences with dense and sparse features; global features are ignored."""
         batch = self.batch(part)
         check_scores(batch)
-        wanted = None if targets is None else _encoded(batch, targets)
+        wanted = None if targets is None else encode_targets(batch.options.vocab, targets)
         found = self._search(batch, targets=wanted, lattice=forests)
         if targets is None:
             refuse_too_large(found, part, self.limits.max_size, "hypotheses and arcs")
@@ -162,10 +126,6 @@ class PhraseResult(BatchResult[PhraseBatch, PhraseOutcome]):
         chosen, options = used.option[used.option >= 0], self.batch.options
         source = options.source.take(np.array([i]))
         return _describe(options, source, Ragged(chosen, np.array([0, len(chosen)])), [score], rows)[0]
-
-
-def _encoded(batch: PhraseBatch, targets: Sequence[str]) -> Ragged[np.int32]:
-    return Ragged(*batch.options.vocab.encode("".join(f"{target}\n" for target in targets).encode()))
 
 
 def _best_of_spans(options: PhraseOptions, estimates: NDArray[np.float64], limit: int) -> NDArray[np.int64]:

@@ -31,6 +31,12 @@ export function svg(tag, properties = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), properties, children);
 }
 
+/** A table of numbers: titles of the columns, and rows. */
+export function numbersTable(titles, rows) {
+  const head = titles.map((title) => el("th", { scope: "col" }, title));
+  return el("table", { class: "numbers" }, el("thead", {}, el("tr", {}, head)), el("tbody", {}, rows));
+}
+
 let numbered = 0;
 
 /** An id that no other element has. */

@@ -1,6 +1,6 @@
 // An n-best list: each candidate with its score, a bar of what it loses by group, and its contributions on demand.
 
-import { el, freshId, shown } from "./dom.js";
+import { el, freshId, numbersTable, shown } from "./dom.js";
 import { groupOf, groupTitle, meaning, weightOf } from "./features.js";
 
 /** What each feature adds to the score of a candidate, the largest first. */
@@ -117,46 +117,25 @@ export function contributionTable(features, weights) {
   const rows = contributions(features, weights);
   if (!rows.length) return el("p", { class: "note" }, "This candidate has no features.");
   const longest = Math.max(...rows.map((row) => Math.abs(row.contribution)), 1e-9);
-  const head = ["feature", "value", "weight", "adds", ""];
-  return el(
-    "div",
-    { class: "scroll" },
+  const cells = rows.map(({ name, value, weight, contribution }) =>
     el(
-      "table",
-      { class: "numbers" },
+      "tr",
+      {},
+      el("th", { scope: "row", title: meaning(name) }, name),
+      el("td", {}, shown(value)),
+      el("td", {}, shown(weight)),
+      el("td", {}, shown(contribution)),
       el(
-        "thead",
-        {},
-        el(
-          "tr",
-          {},
-          head.map((title) => el("th", { scope: "col" }, title)),
-        ),
-      ),
-      el(
-        "tbody",
-        {},
-        rows.map(({ name, value, weight, contribution }) =>
-          el(
-            "tr",
-            {},
-            el("th", { scope: "row", title: meaning(name) }, name),
-            el("td", {}, shown(value)),
-            el("td", {}, shown(weight)),
-            el("td", {}, shown(contribution)),
-            el(
-              "td",
-              { class: "about-zero", "aria-hidden": "true" },
-              el("i", {
-                class: contribution < 0 ? "below" : "above",
-                vars: { "--share": String(Math.abs(contribution) / longest) },
-              }),
-            ),
-          ),
-        ),
+        "td",
+        { class: "about-zero", "aria-hidden": "true" },
+        el("i", {
+          class: contribution < 0 ? "below" : "above",
+          vars: { "--share": String(Math.abs(contribution) / longest) },
+        }),
       ),
     ),
   );
+  return el("div", { class: "scroll" }, numbersTable(["feature", "value", "weight", "adds", ""], cells));
 }
 
 /** How far a candidate went up or down, as a mark; none if it is where it was. */

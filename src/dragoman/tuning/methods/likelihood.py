@@ -17,7 +17,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.forest.batch import Batch
 from dragoman.forest.derivation import yields
-from dragoman.forest.kbest import kbest_many
+from dragoman.forest.kbest import kbest
 from dragoman.forest.log_linear import LogLinear
 from dragoman.forest.operations import intersection, union
 from dragoman.tuning.methods.method import Optimum, Tuner
@@ -130,7 +130,7 @@ def surrogates(
         return {}
     named = Weights(dict(zip(problem.names, weights.tolist(), strict=True)))
     scored = [replace(graphs[i].reweighted(named), features=None) for i in sentences]
-    lists = kbest_many(scored, candidates, distinct=True, runtime=runtime)
+    lists = runtime.here().map(lambda graph, _: kbest(graph, candidates, distinct=True), scored, window=len(scored))
     strings = [yields(graph, best.derivations) for graph, best in zip(scored, lists, strict=True)]
     bounds = np.cumsum([0, *map(len, strings)], dtype=np.int64)
     listed = Ragged.concatenate(strings)

@@ -63,7 +63,8 @@ class MiraSmo(Tuner):
         orders = sentence_orders(problem, self.passes, rng if self.shuffle else None)
         with runtime.stage("MIRA") as progress_callback:
             for number, order in enumerate(orders):
-                batches = _batches(order, self.batch_size)
+                size = self.batch_size
+                batches = np.split(order, range(size, len(order), size)) if size else [order]
                 total = np.zeros_like(weights)
                 for done, batch in enumerate(batches):
                     members = kinds.take(batch).values
@@ -88,7 +89,3 @@ class MiraSmo(Tuner):
             runtime.warn(f"{unsolved:,} of MIRA's updates stopped before they were exact; a smaller C is easier")
         average = total / len(batches)
         return Optimum(average, problem.objective(average))
-
-
-def _batches(order: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
-    return np.split(order, range(size, len(order), size)) if size else [order]

@@ -10,11 +10,8 @@ import pytest
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.features import FEATURES, BoundaryFeature, PairFeature
 from dragoman.forest.derivation import translation_log_probability
-from dragoman.forest.inside_outside import log_partition
 from dragoman.forest.kbest import kbest
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.phrase.translator import PhraseTranslator
@@ -65,44 +62,6 @@ def test_a_forced_translation_keeps_all_its_derivations_and_no_other(seed):
     assert share == pytest.approx(np.logaddexp.reduce(expected) - logz, abs=1e-9)
 
 
-def test_what_cannot_be_reached_is_none():
-    translator = PhraseTranslator(model_of(3))
-    assert translator.force("f0 f1", "words that no table has") is None
-    assert translator.force("f0", "") is None
-
-
-@pytest.mark.parametrize("order", [(0, 1), (1, 0), (1, 0, 1, 0, 0), (1, 1)])
-def test_what_cannot_be_reached_leaves_the_others_alone(order):
-    translator = PhraseTranslator(model_of(3))
-    (best,) = translator.translate(["f0 f1"])
-    targets = [best.text, "words that no table has"]
-    (found,) = translator.search_batches(["f0 f1"] * len(order), forests=True, targets=[targets[i] for i in order])
-    alone = translator.force("f0 f1", best.text)
-    lists = found.nbest(3)
-    for i, which in enumerate(order):
-        graph = found.hypergraph(i)
-        graph.check()
-        assert found.has_derivation(i) == (which == 0)
-        assert log_partition(graph) == (-np.inf if which else pytest.approx(log_partition(alone)))
-        assert (lists.sentences[i] == lists.sentences[i + 1]) == (which == 1)
-
-
-def test_empty_lines_stay_in_their_place():
-    texts = [t.text for t in PhraseTranslator(model_of(1)).translate(["", "f0", "", " "])]
-    assert len(texts) == 4
-    assert [bool(text) for text in texts] == [False, True, False, False]
-
-
-def test_unknown_words_are_copied_or_dropped():
-    model = model_of(2)
-    (copied,) = PhraseTranslator(model).translate(["f4"], features=True)
-    assert copied.text == "f4"
-    assert copied.phrases[0].unknown
-    assert copied.features["unknown_word"] == -100
-    (dropped,) = PhraseTranslator(model, space=SpaceLimits(unknown_words="drop")).translate(["f4"])
-    assert dropped.text == ""
-
-
 @pytest.mark.parametrize("algorithm", ["cube", "stack"])
 @pytest.mark.parametrize("limit", [0, 3, 70, -1])
 @pytest.mark.parametrize("distortion", [0.3, -0.5])  # the second has gaps everywhere
@@ -120,21 +79,6 @@ def test_long_sentences(algorithm, limit, distortion):
     assert found.features.get("distortion", 0.0) == -sum(map(abs, jumps)) - found.phrases[0].source[0]
     assert limit < 0 or all(abs(jump) <= limit for jump in jumps)
     assert sum(v * model.weights[n] for n, v in found.features.items()) == pytest.approx(found.score, abs=1e-6)
-
-
-def test_threads_and_batches_do_not_change_anything():
-    model = model_of(6, language_models=2)
-    rng = np.random.default_rng(6)
-    sentences = [phrase_space.random_sentence(rng, 9) for _ in range(100)]
-    results = [
-        [
-            (t.text, t.score, t.phrases)
-            for t in PhraseTranslator(model, runtime=Runtime(threads=threads)).translate(iter(sentences))
-        ]
-        for threads in (1, 2, 3)
-    ]
-    assert results[0] == results[1] == results[2]
-    assert results[0][17][0] == next(PhraseTranslator(model).translate([sentences[17]])).text
 
 
 def test_table_limits_by_probability_and_by_score():
@@ -167,23 +111,6 @@ def test_given_translations_replace_what_touches_them():
     assert found.text.split()[phrase.target[0] : phrase.target[1]] in (["green", "house"], ["red", "house"])
     assert all(p.source[1] <= 1 or p.source[0] >= 3 or p is phrase for p in found.phrases)
     assert not phrase.unknown
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        '<x translation="a">f0',
-        "f0 </x>",
-        '<x translation="a"></x> f0',
-        "<x>f0</x>",
-        '<x translation="a" prob="2">f0</x>',
-        '<x translation="a||b" prob="1">f0</x>',
-        '<x translation="a"><y translation="b">f0</y></x>',
-    ],
-)
-def test_bad_markup_is_refused(line):
-    with pytest.raises(DataError, match="expected"):
-        list(PhraseTranslator(model_of(8), markup=True).translate([line]))
 
 
 def test_a_search_that_would_grow_too_large_is_refused():
@@ -265,12 +192,6 @@ def test_local_and_boundary_features_take_part(seed):
     (best,) = translator.translate([sentence], features=True)
     assert best.score == pytest.approx(max(expected), abs=1e-9)
     assert sum(weights.get(n, 0.0) * v for n, v in best.features.items()) == pytest.approx(best.score, abs=1e-9)
-
-
-def test_weights_that_a_model_lacks_count_as_zero():
-    model = model_of(5)
-    (found,) = PhraseTranslator(model, Weights({"lm": 1.0})).translate(["f0 f1"], features=True)
-    assert found.score == pytest.approx(found.features["lm"], abs=1e-9)
 
 
 def test_notebooks_show_phrases():

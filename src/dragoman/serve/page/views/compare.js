@@ -2,7 +2,7 @@
 
 import { ask, during, latest, whileBusy } from "../api.js";
 import { marked } from "../difference.js";
-import { el, empty, failure, shown } from "../dom.js";
+import { el, empty, failure, numbersTable, shown } from "../dom.js";
 import { ModelChoice, textField } from "../fields.js";
 
 const FEWEST = 20; // lines of which a test says anything
@@ -142,23 +142,7 @@ export function compareView(panel, { models, metrics }) {
     });
     const head = ["whole text", sides[0].title, sides[1].title, "paired bootstrap"];
     const how = scores.flatMap((score) => [score.signature, score.note]).filter(Boolean);
-    return [
-      el(
-        "table",
-        { class: "numbers" },
-        el(
-          "thead",
-          {},
-          el(
-            "tr",
-            {},
-            head.map((title) => el("th", { scope: "col" }, title)),
-          ),
-        ),
-        el("tbody", {}, rows),
-      ),
-      ...how.map((line) => el("p", { class: "note signature" }, line)),
-    ];
+    return [numbersTable(head, rows), ...how.map((line) => el("p", { class: "note signature" }, line))];
   }
 
   return {
