@@ -9,15 +9,21 @@ of each length. One thread, processor time, which a busy machine lengthens too: 
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from dragoman.core.files import read_lines
 from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits
+from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 from timing import best_of
 
 LENGTHS = (25, 50, 100, 200, 400, 800)
+
+
+def _translated(translator: Translator, lines: list[str]) -> list[Translation]:
+    return list(translator.translate(lines))
 
 
 def main() -> None:
@@ -35,7 +41,7 @@ def main() -> None:
     translator = Translator.of(model, limits=SearchLimits())
     for length in LENGTHS:
         lines = [" ".join(words[i : i + length]) for i in range(0, len(words) - length + 1, length)]
-        _, seconds, _ = best_of(options.runs, lambda lines=lines: list(translator.translate(lines)))
+        _, seconds, _ = best_of(options.runs, partial(_translated, translator, lines))
         each = 1000 * seconds / len(lines)
         print(f"| {length} | {len(lines)} | {each:,.1f} | {each / length:.2f} |", flush=True)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +56,8 @@ def speed(translator: ChartTranslator, line: str, scans: int, runs: int) -> None
     for name, schedule, temperature, chains, threads in rows:
         clock, processor, visited = best_of(
             runs,
-            lambda schedule=schedule, temperature=temperature, chains=chains, threads=threads: run_chains(
+            partial(
+                run_chains,
                 space,
                 ChainSettings(
                     schedule=schedule,

@@ -29,7 +29,7 @@ from dragoman.core.work.workers import Workers
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits
-from dragoman.search.shards import ShardedTranslator, Work
+from dragoman.search.shards import ShardedTranslator, Work, _Search
 from dragoman.search.translator import Shard, Translator
 from dragoman.training.pipeline import train
 from dragoman.training.prepare import Preparation, prepare
@@ -113,11 +113,11 @@ def ratios(arguments: argparse.Namespace, model: Path, texts: list[Path], cluste
     def experiment(runtime: Runtime, out: Path) -> None:
         Experiment.begin(plan, out).run(runtime=runtime)
 
-    sides = (arguments.data / f"multi30k/train.{language}.gz" for language in ("fr", "en"))
-    text = prepare(*sides, Preparation(), runtime=ways["two threads"])
+    source, target = (arguments.data / f"multi30k/train.{language}.gz" for language in ("fr", "en"))
+    prepared = prepare(source, target, Preparation(), runtime=ways["two threads"])
 
     def training(runtime: Runtime, out: Path) -> None:
-        train(text, runtime=runtime).model.save(out)
+        train(prepared, runtime=runtime).model.save(out)
 
     print("\n| seconds, best of rounds in turn | two threads | local:2 | speed of local:2 |\n|---|---|---|---|")
     for name, work in (("tune --method mert", tune), ("experiment", experiment), ("train", training)):
@@ -131,7 +131,9 @@ def ratios(arguments: argparse.Namespace, model: Path, texts: list[Path], cluste
 
 def processor_time(workers: Workers) -> float:
     """What this process has used, and the workers of a cluster."""
-    others = workers._client.run(time.process_time).values() if isinstance(workers, ClusterWorkers) else []
+    others: list[float] = []
+    if isinstance(workers, ClusterWorkers):
+        others.extend(workers._client.run(time.process_time).values())
     return time.process_time() + sum(others)
 
 
@@ -181,7 +183,7 @@ def measured(model: Path, source: Path, cluster: Workers) -> dict[str, Constants
     print(f"\na task that does nothing, processor of client and scheduler: {empty * 1e3:.2f} ms\n")
     print("| a sentence | worker, ms | client and scheduler, ms | bytes back |\n|---|---|---|---|")
     for name, work in works.items():
-        task = pickle.loads(pickle.dumps(_RemoteTask(spread._sent(work))))  # as a worker has it
+        task = pickle.loads(pickle.dumps(_RemoteTask(_Search(translator, model, work))))  # as a worker has it
         next(_repeat(task, shards))  # once before, to load what is needed
         begin = time.process_time()
         once = list(spread.shards(lines))
@@ -195,7 +197,7 @@ def measured(model: Path, source: Path, cluster: Workers) -> dict[str, Constants
     return found
 
 
-def _repeat(task: _RemoteTask, shards: list[Shard]) -> Iterator[bytes]:
+def _repeat(task: _RemoteTask[Shard, Any], shards: list[Shard]) -> Iterator[bytes]:
     return (pickle.dumps(task(shard)) for shard in shards)
 
 

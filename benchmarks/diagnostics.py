@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from dragoman.core.files import open_output
@@ -34,7 +35,8 @@ FEATURES = ("lm", "tm.bwd", "tm.bwd_lex", "tm.fwd", "tm.fwd_lex", "distortion", 
 def show(table: Table, hidden: str = "lr.") -> None:
     kept = [i for i, column in enumerate(table.columns) if not column.startswith(hidden) and column != "unknown_word"]
     print(f"\n{table.title}\n")
-    for cells in (table.columns, ["---"] * len(table.columns), *table.rows):
+    rows: list[Sequence[object]] = [table.columns, ["---"] * len(table.columns), *table.rows]
+    for cells in rows:
         shown = (f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in (cells[i] for i in kept))
         print(f"| {' | '.join(shown)} |")
 

@@ -53,8 +53,8 @@ def main() -> None:
     parser.add_argument("--weights", type=int, default=100_000, help="how many sparse weights there are")
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()
-    with gzip.open(options.data / f"multi30k/test_2016_flickr.{options.source}.gz", "rt", encoding="utf-8") as file:
-        lines = [line.strip() for line in file][: options.sentences]
+    with gzip.open(options.data / f"multi30k/test_2016_flickr.{options.source}.gz", "rt", encoding="utf-8") as text:
+        lines = [line.strip() for line in text][: options.sentences]
     model = Model.load(options.model)
 
     def decode(given: Model, weights: Weights) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from dragoman.formats.arpa import read_arpa, write_arpa
@@ -34,8 +35,8 @@ def main() -> None:
         joined = times.row("join the two", lambda: attach_reordering(pairs, table, "lex"))
         times.row("write reordering-table.gz", lambda: write_reordering(f"{out}/reordering.gz", joined, "lex"))
         for path in sorted(folder.glob("lm*.arpa.gz")):
-            ngrams = times.row(f"read {path.name}", lambda path=path: read_arpa(path))
-            times.row(f"write {path.name}", lambda ngrams=ngrams: write_arpa(f"{out}/lm.arpa.gz", ngrams))
+            ngrams = times.row(f"read {path.name}", partial(read_arpa, path))
+            times.row(f"write {path.name}", partial(write_arpa, f"{out}/lm.arpa.gz", ngrams))
         name = "aligned.grow-diag-final-and.gz"
         links = times.row(f"read {name}", lambda: read_links(folder / name))
         times.row(f"write {name}", lambda: write_links(f"{out}/links.gz", links))

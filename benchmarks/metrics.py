@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.files import read_lines
@@ -40,7 +43,7 @@ def main() -> None:
     for name in METRICS:
         scorer = parse_metric(name).scorer(references)
         times = [
-            best_of(options.runs, lambda r=runtime, s=scorer: s.statistics(hypotheses, sentences, runtime=r)).clock
+            best_of(options.runs, partial(scorer.statistics, hypotheses, sentences, runtime=runtime)).clock
             for runtime in (Runtime(threads=1), Runtime(threads=2))
         ]
         print(f"| {name} | {times[0]:.2f} | {times[1]:.2f} |")

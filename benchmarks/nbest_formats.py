@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from dragoman.core.nbest import NBest
@@ -28,8 +29,8 @@ def main() -> None:
         for name in NBEST_FORMATS.names():
             beside = {"scores": Path(out, "scores"), "counts": Path(out, "counts")} if name == "flat" else {}
             kind, file = NBEST_FORMATS.get(name)(**beside), Path(out, name)
-            times.row(f"write {name}", lambda kind=kind, file=file: kind.write(file, nbest))
-            times.row(f"read {name}", lambda kind=kind, file=file: kind.read(file))
+            times.row(f"write {name}", partial(kind.write, file, nbest))
+            times.row(f"read {name}", partial(kind.read, file))
         same = Path(out, "moses").read_bytes() == gzip.decompress(path.read_bytes())
         times.row("distinct", nbest.distinct)
         times.row("merge with itself", lambda: NBest.merge([nbest, nbest]))

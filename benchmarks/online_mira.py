@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.features.word_pair import WordPair
-from dragoman.forest.hope import BEAM, FEAR, InDocument, hope, rescore
+from dragoman.forest.hope import BEAM, FEAR, InDocument, Rescored, hope, rescore
 from dragoman.forest.kbest import kbest
 from dragoman.metrics.bleu import Bleu, BleuScorer
 from dragoman.model.bundle import Model
@@ -119,8 +120,8 @@ def rescoring_times(translator: Translator, lines: list[str], scorer: BleuScorer
 
 
 def rescored(
-    graphs: list[Hypergraph], places: list[InDocument], beam: int, gain_scale: float = 1.0, floors: list[float] = ()
-) -> list:
+    graphs: list[Hypergraph], places: list[InDocument], beam: int, gain_scale: float = 1.0, floors: Sequence[float] = ()
+) -> list[list[Rescored]]:
     objectives = [hope().with_gain(gain_scale), FEAR.with_gain(gain_scale)]
     each = zip(graphs, places, floors or [-np.inf] * len(graphs), strict=True)
     return [rescore(graph, place, objectives, 10, beam=beam, floor=floor) for graph, place, floor in each]

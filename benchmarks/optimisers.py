@@ -10,6 +10,7 @@ the merged lists padded with noisy copies, and of a paired bootstrap.
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ def main() -> None:
         if width is not None:
             evaluator.focus(start - width, start + width)
             weights = start + width * rng.uniform(-1, 1, weights.shape)
-        wall = best_of(options.repeat, lambda w=weights: evaluator.objectives(w)).clock
+        wall = best_of(options.repeat, partial(evaluator.objectives, weights)).clock
         print(f"| {label} | {len(weights) / wall:,.0f} |", flush=True)
     systems = [problem.statistics[problem.sentences[:-1][:1000]], problem.statistics[problem.best(start)[:1000]]]
     wall = best_of(options.repeat, lambda: paired_bootstrap(scorer, systems, resamples=1000)).clock

@@ -17,7 +17,7 @@ from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES, PhrasePairs
 from dragoman.core.runtime import Runtime
 from dragoman.training.extract import extract_phrases, score_reordering
 from dragoman.training.lexical import lexical_tables
-from dragoman.training.prune import significance
+from dragoman.training.prune import least_significance, negative_log_p
 from dragoman.training.score import score_phrases
 
 T = TypeVar("T")
@@ -40,7 +40,8 @@ class Stopwatch:
 
 def read_links(path: Path) -> Links:
     with gzip.open(path, "rt", encoding="utf-8") as lines:
-        return links_of([tuple(map(int, link.split("-"))) for link in line.split()] for line in lines)
+        rows = ([tuple(map(int, link.split("-"))) for link in line.split()] for line in lines)
+        return links_of([(link[0], link[1]) for link in row] for row in rows)
 
 
 def train(bitext: Bitext, links: Links, runtime: Runtime, decimals: int | None) -> tuple[PhrasePairs, Stopwatch, int]:
@@ -132,7 +133,8 @@ def main() -> None:
         print(f"  peak memory of the process {peak / 1024:.0f} MB, {before / 1024:.0f} MB before training")
         for threshold in ("a-e", "a+e"):
             start = time.perf_counter()
-            kept = significance(pairs, bitext, threshold, runtime=runtime)
+            log_p = negative_log_p(pairs, bitext, runtime=runtime)
+            kept = pairs.take(np.flatnonzero(log_p >= least_significance(threshold, len(bitext))))
             seconds = time.perf_counter() - start
             print(
                 f"  significance {threshold}: {len(kept):,} pairs stay ({len(kept) / len(pairs):.1%}); {seconds:.2f} s"

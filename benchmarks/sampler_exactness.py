@@ -38,11 +38,11 @@ def thinned(case: Case, seed: int, samples: int, thin: int) -> float | None:
     temperature = float(np.random.default_rng(seed).uniform(0.5, 3))
     schedule = Schedule(jump_every=1, forward_share=0.5, scan="random" if seed % 2 else "systematic")
     settings = {"samples": samples // 4, "chains": 4, "thin": thin, "burn_in": np.full(100, 3.0)}
-    settings["runtime"] = Runtime(threads=2)
-    visited = run_case(case, schedule, temperature=temperature, seed=seed, **settings)
+    visited = run_case(case, schedule, temperature=temperature, seed=seed, **settings, runtime=Runtime(threads=2))
     rows = list(case.scores)
     expected = probabilities(np.array([case.scores[row] for row in rows]), temperature)
-    return p_value(counts_of(visited, rows), expected * (samples // 4 * 4))
+    found: float | None = p_value(counts_of(visited, rows), expected * (samples // 4 * 4))
+    return found
 
 
 def main() -> None:

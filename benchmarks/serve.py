@@ -96,9 +96,10 @@ def command_line(model: Path, lines: list[str]) -> Command:
         wall, after = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
         spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         found[count] = wall, spent, out.splitlines()
-    wall, cpu = (found[len(lines)][i] - found[1][i] for i in (0, 1))
+    start, whole = found[1], found[len(lines)]
+    wall, cpu = whole[0] - start[0], whole[1] - start[1]
     print(f"command: {len(lines) / wall:.0f} sentences/s, {cpu:.2f} s of processor time")
-    return Command(found[len(lines)][2], wall, cpu)
+    return Command(whole[2], wall, cpu)
 
 
 class Server:

@@ -24,7 +24,8 @@ MOSES_SECONDS = 2.9 + 3.1 + 0.7 + 85.6 + 0.8
 
 def sides(data: Path) -> tuple[list[bytes], list[bytes]]:
     """All pairs there are: French first, then German, into English; captions, then manuals, then dialogue."""
-    source, target = [], []
+    source: list[bytes] = []
+    target: list[bytes] = []
     for language in ("fr", "de"):
         pair = f"train.{language}-en"
         for folder, stem in (("multi30k", "train"), ("libreoffice", pair), ("wesnoth", pair)):
@@ -58,7 +59,7 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         for size in options.sizes:
-            files = [Path(folder) / "source", Path(folder) / "target"]
+            files = Path(folder) / "source", Path(folder) / "target"
             for file, lines in zip(files, (source, target), strict=True):
                 file.write_bytes(b"\n".join(lines[:size]) + b"\n")
             words = sum(len(line.split()) for line in source[:size])
