@@ -17,6 +17,7 @@ from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
+from quick import parse_arguments
 from timing import best_of
 
 LENGTHS = (25, 50, 100, 200, 400, 800)
@@ -32,7 +33,7 @@ def main() -> None:
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--words", type=int, default=1600, help="words that are translated at each length")
     parser.add_argument("--runs", type=int, default=3)
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--model {hierarchical} --source {data}/multi30k/train.fr.gz --runs 1")
     model = Model.load(options.model)
     words = " ".join(read_lines(options.source)).split()[: options.words]
     print(f"{len(words):,} words, span limit {model.settings.span_limit}\n")

@@ -26,6 +26,7 @@ from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling, Schedule
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.limits import SpaceLimits
+from quick import parse_arguments
 from timing import best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -139,7 +140,10 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=10_000)
     parser.add_argument("--sentences", type=int, default=10)
     parser.add_argument("--exhaustive-size", type=int, default=3_000_000)
-    arguments = parser.parse_args()
+    arguments = parse_arguments(
+        parser,
+        "--model {hierarchical} --data {data} --words 8 --scans 100 --runs 1 --samples 100 --sentences 3",
+    )
     with gzip.open(arguments.data / "multi30k/test_2016_flickr.fr.gz", "rt", encoding="utf-8") as file:
         lines = [line.strip() for line in file]
     model = Model.load(arguments.model)

@@ -39,6 +39,7 @@ from dragoman.tuning.problems.evidence import DecodeLists
 from dragoman.tuning.runs.job import Job
 from dragoman.tuning.runs.loop import Loop
 from experiments import multi30k_test, trained_model, write_plan
+from quick import parse_arguments
 
 #: What a network carries in a second, on paper: a gigabit.
 BANDWIDTH = 117e6
@@ -65,7 +66,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--lines", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
+    arguments = parse_arguments(parser, "--data {data} --out {out} --lines 10 --rounds 1")
     model = trained_model(arguments.data, arguments.out, "fr-en")
     texts = [shortened(arguments.data, arguments.out, language, arguments.lines) for language in ("fr", "en")]
     found = [subprocess.run([sys.executable, "-c", START], check=True, stdout=subprocess.PIPE) for _ in range(5)]

@@ -12,6 +12,7 @@ from dragoman.formats.moses.ini import read_moses_ini
 from dragoman.formats.moses.phrase_table import read_phrase_table, write_phrase_table
 from dragoman.formats.moses.reordering import attach_reordering, read_reordering, write_reordering
 from dragoman.formats.pharaoh import read_links, write_links
+from quick import parse_arguments
 from timing import TimeTable
 
 DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
@@ -22,7 +23,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--pair", default="fr-en")
     parser.add_argument("--runs", type=int, default=3)
-    arguments = parser.parse_args()
+    arguments = parse_arguments(parser, "--data {moses} --runs 1")
     folder = arguments.data / "moses" / arguments.pair
 
     times = TimeTable(arguments.pair, arguments.runs)

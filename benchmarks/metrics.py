@@ -18,6 +18,7 @@ from dragoman.core.files import read_lines
 from dragoman.core.runtime import Runtime
 from dragoman.evaluation.statistics.significance import approximate_randomisation, conclusive_shares, paired_bootstrap
 from dragoman.metrics.combined import parse_metric
+from quick import parse_arguments
 from timing import best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -33,7 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=PROJECT / "../shared/data")
     parser.add_argument("--runs", type=int, default=3)
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--data {moses} --runs 1")
     multi30k, moses = options.data / "multi30k", options.data / "moses"
 
     hypotheses, sentences = read_nbest(moses / "fr-en/val.merged.nbest.gz")

@@ -45,6 +45,7 @@ from dragoman.model.edit import with_grammar
 from dragoman.model.parts import PARTS
 from dragoman.search.limits import SearchLimits
 from dragoman.text.preparation import Casing
+from quick import parse_arguments
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from oracles.damage import change_array, change_text, changed_array, changed_line, use
@@ -257,7 +258,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--hierarchical", action="store_true", help="damage a hierarchical model")
     parser.add_argument("--only", type=int, help="the number of one damage, tried in this process")
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--count 20")
     with tempfile.TemporaryDirectory() as temporary:
         folder = (tiny_hierarchical_model if options.hierarchical else tiny_model)(Path(temporary))
         target = Target(folder, Path(shutil.copytree(folder, Path(temporary) / "copy")))

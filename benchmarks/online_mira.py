@@ -33,6 +33,7 @@ from dragoman.tuning.methods.method import TrainingSet
 from dragoman.tuning.methods.mira_online import MiraOnline
 from dragoman.tuning.problems.forest_counts import ReferenceWords
 from dragoman.tuning.problems.problem import tuned_names
+from quick import parse_arguments
 from timing import best_of
 
 BEAMS = (100, 20, 10, 5, 3, 1)
@@ -47,7 +48,10 @@ def main() -> None:
     parser.add_argument("--rescored", type=int, default=100, help="lines whose forests are rescored by each beam")
     parser.add_argument("--sparse", type=int, default=0)
     parser.add_argument("--runs", type=int, default=1)
-    arguments = parser.parse_args()
+    arguments = parse_arguments(
+        parser,
+        "--model {model} --source {data}/multi30k/val.fr.gz --reference {data}/multi30k/val.en.gz --rescored 5",
+    )
     model = Model.load(arguments.model)
     every = list(read_lines(arguments.source))
     lines = every[: arguments.lines]

@@ -18,6 +18,7 @@ from scipy import stats
 
 from dragoman.core.runtime import Runtime
 from dragoman.sampling.schedule import Schedule
+from quick import parse_arguments
 
 PROJECT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(PROJECT / "tests"))
@@ -53,7 +54,7 @@ def main() -> None:
     parser.add_argument("--copies", type=int, default=10_000)
     parser.add_argument("--samples", type=int, default=100_000)
     parser.add_argument("--thin", type=int, default=20)
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--models 3 --copies 200 --samples 2000 --thin 5")
     print("| | models | p < 0.001 | < 0.01 | < 0.1 | < 0.5 | < 0.9 | least | uniform (KS) |")
     print("|---|---|---|---|---|---|---|---|---|")
     if "starts" in options.parts:

@@ -25,6 +25,8 @@ from pathlib import Path
 import httpx
 import numpy as np
 
+from quick import parse_arguments
+
 _COMMAND = [sys.executable, "-m", "dragoman.cli.main"]
 
 
@@ -36,7 +38,7 @@ def main() -> None:
     parser.add_argument("--clients", default=32, type=int)
     parser.add_argument("--rounds", default=5, type=int, help="of the command and the service in turn")
     parser.add_argument("--minutes", default=0.0, type=float, help="of the soak; 0 is none")
-    asked = parser.parse_args()
+    asked = parse_arguments(parser, "--model {model} --data {data} --sentences 10 --clients 2 --rounds 1")
     file = asked.data / "multi30k" / "test_2016_flickr.fr.gz"
     with gzip.open(file, "rt", encoding="utf-8") as stream:
         lines = [line.rstrip("\n") for line in stream][: asked.sentences]

@@ -24,6 +24,7 @@ from dragoman.formats.penn_trees import TreeFile, with_trees
 from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translator import Translator
+from quick import parse_arguments
 from structural_distortion import CLASSES, INCREMENTAL, ORDERS
 from timing import best_of
 
@@ -67,7 +68,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=1014)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--many", action="store_true", help="12 features against 56, and nothing else")
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--data {data} --model {english} --sentences 5 --runs 1")
     text = [*read_lines(options.data / f"multi30k/{options.text}.en.gz")]
     trees = options.data / f"trees/{options.text}.en.trees.gz"
     reading = best_of(options.runs, lambda: list(with_trees(text, TreeFile.read(trees))))

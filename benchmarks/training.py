@@ -18,6 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from quick import parse_arguments
+
 # fast_align both ways, atools, Moses' train-model steps 4-9 and lmplz on the same 29,000 pairs and two cores.
 MOSES_SECONDS = 2.9 + 3.1 + 0.7 + 85.6 + 0.8
 
@@ -53,7 +55,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sizes", type=int, nargs="+", default=[29_000, 58_000, 116_000])
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--data {data} --sizes 200 --runs 1")
     source, target = sides(options.data)
     print("| pairs | source words | wall s | CPU s | µs of CPU a word | peak MB | Moses' wall / ours |")
     print("|---|---|---|---|---|---|---|")

@@ -1,4 +1,4 @@
-"""Every benchmark can be imported, and tells its options."""
+"""Every benchmark can be imported, and tells its options; those with `--quick` run on tiny data of their own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+SCRIPTS = [path for path in sorted(BENCHMARKS.glob("*.py")) if "__main__" in path.read_text(encoding="utf-8")]
+QUICK = [path.stem for path in SCRIPTS if "from quick import" in path.read_text(encoding="utf-8")]
 
 #: Asks the files that it is given for help, all in one process, and prints what became of each.
 ASK = """
@@ -31,9 +35,18 @@ print(json.dumps(answers))
 
 
 def test_every_benchmark_tells_its_options() -> None:
-    files = [path for path in sorted(BENCHMARKS.glob("*.py")) if "__main__" in path.read_text(encoding="utf-8")]
-    command = [sys.executable, "-c", ASK, str(BENCHMARKS), *map(str, files)]
+    command = [sys.executable, "-c", ASK, str(BENCHMARKS), *map(str, SCRIPTS)]
     answers = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-    assert len(answers) == len(files) > 50
+    assert len(answers) == len(SCRIPTS) > 50
     failed = {file: said for file, said in answers.items() if not said.startswith("usage:")}
     assert not failed, "\n".join(f"{file}: {said}" for file, said in failed.items())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUICK)
+def test_a_benchmark_runs_on_tiny_data(name: str, tmp_path: Path) -> None:
+    command = [sys.executable, str(BENCHMARKS / f"{name}.py"), "--quick"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+    assert not [*tmp_path.iterdir()], "files are left behind"
