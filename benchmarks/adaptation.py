@@ -34,6 +34,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.figures.svg import COLOURS, panel_grid, write_svg
 from experiments import mean_text
+from quick import parse_arguments
 
 DOMAINS = ("multi30k", "libreoffice", "wesnoth")
 PAIRS = ("fr-en", "de-en", "en-fr", "en-de")
@@ -239,7 +240,11 @@ def main() -> None:
     parser.add_argument("--pop-limit", type=int, default=100)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--figure", type=Path, help="draw figure 1 into this file (SVG)")
-    arguments = parser.parse_args()
+    arguments = parse_arguments(
+        parser,
+        "--data {data} --out {out} --domains multi30k --sizes 50 --pairs fr-en --tables 2 --systems uniform "
+        "--runs 1 --iterations 1",
+    )
     arguments.systems = list(dict.fromkeys(["in", *arguments.systems]))
     results = []
     for size in arguments.sizes:

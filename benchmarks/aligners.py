@@ -28,6 +28,7 @@ from dragoman.training.align import ALIGNERS
 from dragoman.training.align.base import symmetrise
 from dragoman.tuning.runs.run import Run
 from experiments import dragoman
+from quick import parse_arguments
 
 #: Training, tuning and test text of each pair, below the folder of data.
 PAIRS = {
@@ -61,7 +62,7 @@ def main() -> None:
     parser.add_argument("--pop-limit", type=int, default=200)
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
     parser.add_argument("--threads", type=int, default=2)
-    arguments = parser.parse_args()
+    arguments = parse_arguments(parser, "--data {data} --out {out} --pairs fr-en --aligners diagonal --iterations 1")
     search = Search(SearchLimits(pop_limit=arguments.pop_limit), arguments.threads)
     print("| pair | aligner | processor s | reordering limit | untuned dev | seed | tuned dev | tuned test |")
     print("|---" * 8 + "|")

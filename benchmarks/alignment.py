@@ -18,6 +18,7 @@ from dragoman.core.options import parse_options
 from dragoman.core.runtime import Runtime
 from dragoman.training.align import ALIGNERS, Directions
 from dragoman.training.align.base import symmetrise
+from quick import parse_arguments
 from timing import best_of
 
 PAIRS = (("fr", "en"), ("de", "en"))
@@ -87,7 +88,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path(__file__).parents[1] / "../shared/data")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
-    arguments = parser.parse_args()
+    arguments = parse_arguments(parser, "--data {moses} --repeats 1")
     for source, target in PAIRS:
         measure(arguments.data, source, target, arguments.threads, arguments.repeats)
 

@@ -25,6 +25,7 @@ from typing import Any
 
 import dragoman as dm
 from dragoman.cli.main import main as dragoman
+from quick import parse_arguments
 
 _PACKAGE = str(Path(dm.__file__).parent)
 
@@ -84,7 +85,8 @@ def called(arguments: Sequence[str]) -> None:
 
 def main() -> None:
     """Print a row for each command."""
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parse_arguments(parser, "")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         dm.example(folder)

@@ -26,6 +26,7 @@ from dragoman.forest.kbest import kbest
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translator import Translator
 from oracles import chart_space
+from quick import parse_arguments
 
 
 def compare(seed: int, largest: dict[str, float]) -> int:
@@ -67,7 +68,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=int, default=3000)
     parser.add_argument("--first", type=int, default=0, help="seed of the first model")
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--models 20")
     largest: dict[str, float] = defaultdict(float)
     derivations = sum(compare(seed, largest) for seed in range(options.first, options.first + options.models))
     print(f"{options.models:,} models, {derivations:,} derivations\n\n| | largest difference |\n|---|---|")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling, Schedule
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.limits import SpaceLimits
+from quick import parse_arguments
 from timing import best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -55,7 +57,8 @@ def speed(translator: ChartTranslator, line: str, scans: int, runs: int) -> None
     for name, schedule, temperature, chains, threads in rows:
         clock, processor, visited = best_of(
             runs,
-            lambda schedule=schedule, temperature=temperature, chains=chains, threads=threads: run_chains(
+            partial(
+                run_chains,
                 space,
                 ChainSettings(
                     schedule=schedule,
@@ -137,7 +140,10 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=10_000)
     parser.add_argument("--sentences", type=int, default=10)
     parser.add_argument("--exhaustive-size", type=int, default=3_000_000)
-    arguments = parser.parse_args()
+    arguments = parse_arguments(
+        parser,
+        "--model {hierarchical} --data {data} --words 8 --scans 100 --runs 1 --samples 100 --sentences 3",
+    )
     with gzip.open(arguments.data / "multi30k/test_2016_flickr.fr.gz", "rt", encoding="utf-8") as file:
         lines = [line.strip() for line in file]
     model = Model.load(arguments.model)

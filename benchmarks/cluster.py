@@ -29,7 +29,7 @@ from dragoman.core.work.workers import Workers
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits
-from dragoman.search.shards import ShardedTranslator, Work
+from dragoman.search.shards import ShardedTranslator, Work, _Search
 from dragoman.search.translator import Shard, Translator
 from dragoman.training.pipeline import train_model
 from dragoman.training.prepare import Preparation, prepare_bitext
@@ -39,6 +39,7 @@ from dragoman.tuning.problems.evidence import DecodeLists
 from dragoman.tuning.runs.job import Job
 from dragoman.tuning.runs.loop import Loop
 from experiments import multi30k_test, trained_model, write_plan
+from quick import parse_arguments
 
 #: What a network carries in a second, on paper: a gigabit.
 BANDWIDTH = 117e6
@@ -65,7 +66,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--lines", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
+    arguments = parse_arguments(parser, "--data {data} --out {out} --lines 10 --rounds 1")
     model = trained_model(arguments.data, arguments.out, "fr-en")
     texts = [shortened(arguments.data, arguments.out, language, arguments.lines) for language in ("fr", "en")]
     found = [subprocess.run([sys.executable, "-c", START], check=True, stdout=subprocess.PIPE) for _ in range(5)]
@@ -113,11 +114,11 @@ def ratios(arguments: argparse.Namespace, model: Path, texts: list[Path], cluste
     def experiment(runtime: Runtime, out: Path) -> None:
         Experiment.begin(plan, out).run(runtime=runtime)
 
-    sides = (arguments.data / f"multi30k/train.{language}.gz" for language in ("fr", "en"))
-    text = prepare_bitext(*sides, Preparation(), runtime=ways["two threads"])
+    source, target = (arguments.data / f"multi30k/train.{language}.gz" for language in ("fr", "en"))
+    prepared = prepare_bitext(source, target, Preparation(), runtime=ways["two threads"])
 
     def training(runtime: Runtime, out: Path) -> None:
-        train_model(text, runtime=runtime).model.save(out)
+        train_model(prepared, runtime=runtime).model.save(out)
 
     print("\n| seconds, best of rounds in turn | two threads | local:2 | speed of local:2 |\n|---|---|---|---|")
     for name, work in (("tune --method mert", tune), ("experiment", experiment), ("train", training)):
@@ -131,7 +132,9 @@ def ratios(arguments: argparse.Namespace, model: Path, texts: list[Path], cluste
 
 def processor_time(workers: Workers) -> float:
     """What this process has used, and the workers of a cluster."""
-    others = workers._client.run(time.process_time).values() if isinstance(workers, ClusterWorkers) else []
+    others: list[float] = []
+    if isinstance(workers, ClusterWorkers):
+        others.extend(workers._client.run(time.process_time).values())
     return time.process_time() + sum(others)
 
 
@@ -181,7 +184,7 @@ def measured(model: Path, source: Path, cluster: Workers) -> dict[str, Constants
     print(f"\na task that does nothing, processor of client and scheduler: {empty * 1e3:.2f} ms\n")
     print("| a sentence | worker, ms | client and scheduler, ms | bytes back |\n|---|---|---|---|")
     for name, work in works.items():
-        task = pickle.loads(pickle.dumps(_RemoteTask(spread._sent(work))))  # as a worker has it
+        task = pickle.loads(pickle.dumps(_RemoteTask(_Search(translator, model, work))))  # as a worker has it
         next(_repeat(task, shards))  # once before, to load what is needed
         begin = time.process_time()
         once = list(spread.shards(lines))
@@ -195,7 +198,7 @@ def measured(model: Path, source: Path, cluster: Workers) -> dict[str, Constants
     return found
 
 
-def _repeat(task: _RemoteTask, shards: list[Shard]) -> Iterator[bytes]:
+def _repeat(task: _RemoteTask[Shard, Any], shards: list[Shard]) -> Iterator[bytes]:
     return (pickle.dumps(task(shard)) for shard in shards)
 
 

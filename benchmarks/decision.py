@@ -37,6 +37,7 @@ from dragoman.model.bundle import Model
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.phrase.translator import PhraseTranslator
+from quick import parse_arguments
 from timing import best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -160,7 +161,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2, help="for the table of BLEU")
     parser.add_argument("--only", choices=["times", "quality"])
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--data {data} --model {model} --held-out 5 --sentences 5 --runs 1")
     model = Model.load(options.model)
     runs = [model.weights] if options.weights is None else [model.read_weights(path) for path in options.weights]
     if options.only != "quality":

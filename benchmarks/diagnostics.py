@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from dragoman.core.files import open_output
@@ -26,6 +27,7 @@ from dragoman.evaluation.reports.sampler_report import (
 from dragoman.sampling.diagnostics.diagnosis import Diagnosis, diagnose
 from dragoman.sampling.diagnostics.diagnosis_results import Summary, summarise
 from dragoman.search.phrase.translator import PhraseTranslator
+from quick import parse_arguments
 from search import lines, load
 
 FEATURES = ("lm", "tm.bwd", "tm.bwd_lex", "tm.fwd", "tm.fwd_lex", "distortion", "word_penalty", "phrase_penalty")
@@ -34,7 +36,8 @@ FEATURES = ("lm", "tm.bwd", "tm.bwd_lex", "tm.fwd", "tm.fwd_lex", "distortion", 
 def show(table: Table, hidden: str = "lr.") -> None:
     kept = [i for i, column in enumerate(table.columns) if not column.startswith(hidden) and column != "unknown_word"]
     print(f"\n{table.title}\n")
-    for cells in (table.columns, ["---"] * len(table.columns), *table.rows):
+    rows: list[Sequence[object]] = [table.columns, ["---"] * len(table.columns), *table.rows]
+    for cells in rows:
         shown = (f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in (cells[i] for i in kept))
         print(f"| {' | '.join(shown)} |")
 
@@ -57,7 +60,9 @@ def main() -> None:
     parser.add_argument("--words", type=int, nargs=2, default=[6, 8])
     parser.add_argument("--samples", type=int, default=25_000)
     parser.add_argument("--threads", type=int, default=1)
-    options = parser.parse_args()
+    options = parse_arguments(
+        parser, "--data {moses} --models {out} --temperatures 1 --sentences 2 --words 6 8 --samples 6000"
+    )
     translator = PhraseTranslator(load(options.data, options.models, "fr-en"), runtime=Runtime(threads=options.threads))
     shortest, longest = options.words
     text = enumerate(lines(options.data / "multi30k" / "test_2016_flickr.fr.gz"), 1)

@@ -23,6 +23,7 @@ from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.phrase.space import PhraseSpace
 from dragoman.sampling.schedule import Schedule
 from dragoman.search.phrase.translator import PhraseTranslator
+from quick import parse_arguments
 from timing import best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -61,7 +62,7 @@ def main() -> None:
     parser.add_argument("--scans", type=int, default=20)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--weight", type=float, default=0.5)
-    arguments = parser.parse_args()
+    arguments = parse_arguments(parser, "--data {data} --model {model} --scans 2 --runs 1")
     with gzip.open(arguments.data / "multi30k/test_2016_flickr.fr.gz", "rt", encoding="utf-8") as file:
         lines = [line.strip().lower() for line in file]
     translator = PhraseTranslator(Model.load(arguments.model))

@@ -25,6 +25,7 @@ from dragoman.forest.kbest import kbest
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import phrase_space
+from quick import parse_arguments
 
 
 def compare(seed: int, largest: dict[str, float]) -> int:
@@ -75,7 +76,7 @@ def compare(seed: int, largest: dict[str, float]) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=int, default=3000)
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--models 20")
     largest: dict[str, float] = defaultdict(float)
     derivations = sum(compare(seed, largest) for seed in range(options.models))
     print(f"{options.models:,} models, {derivations:,} derivations\n\n| | largest difference |\n|---|---|")

@@ -19,6 +19,7 @@ from dragoman.formats.tagged_text import read_factored
 from dragoman.model.bundle import Model
 from dragoman.search.phrase.batch import boundary_names
 from dragoman.search.phrase.translator import PhraseTranslator
+from quick import parse_arguments
 from timing import best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -52,9 +53,9 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=300)
     parser.add_argument("--weights", type=int, default=100_000, help="how many sparse weights there are")
     parser.add_argument("--runs", type=int, default=3)
-    options = parser.parse_args()
-    with gzip.open(options.data / f"multi30k/test_2016_flickr.{options.source}.gz", "rt", encoding="utf-8") as file:
-        lines = [line.strip() for line in file][: options.sentences]
+    options = parse_arguments(parser, "--data {data} --model {model} --sentences 10 --weights 1000 --runs 1")
+    with gzip.open(options.data / f"multi30k/test_2016_flickr.{options.source}.gz", "rt", encoding="utf-8") as text:
+        lines = [line.strip() for line in text][: options.sentences]
     model = Model.load(options.model)
 
     def decode(given: Model, weights: Weights) -> float:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from dragoman.tuning.runs.run import Run
 from experiments import bleu_of_test, dragoman, mean_text, multi30k_files, trained_model
+from quick import parse_arguments
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=15)
     parser.add_argument("--pop-limit", type=int, default=100)
     parser.add_argument("--threads", type=int, default=1)
-    arguments = parser.parse_args()
+    arguments = parse_arguments(parser, "--data {data} --out {out} --pairs fr-en --turns 30 --runs 1 --iterations 1")
     print(
         "| text | method | largest turn | runs | start | lowest of each run | best of each | mean | test_2016 |\n"
         + "|---" * 9

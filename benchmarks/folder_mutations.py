@@ -23,6 +23,7 @@ import warnings
 from pathlib import Path
 
 from mutations import HARM, OUTCOMES, run
+from quick import parse_arguments
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from oracles.damaged_folders import (
@@ -66,7 +67,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="the number of one damage, tried in this process")
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--mutants 20")
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as temporary:
         folders = Folders(Path(temporary))

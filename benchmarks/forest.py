@@ -1,12 +1,18 @@
-"""Times of the forest algorithms on Moses' search graphs of 20 sentences (one thread, best of several runs)."""
+"""Times of the forest algorithms on Moses' search graphs of 20 sentences (one thread, best of several runs).
+
+With `--model`, the graphs are those of our search for the first 20 sentences of test_2016_flickr.
+"""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from dragoman.core.files import read_lines
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.forest.derivation import (
     best_derivation,
@@ -21,18 +27,29 @@ from dragoman.forest.kbest import kbest
 from dragoman.forest.ngrams import expected_counts, posteriors, split_by_context
 from dragoman.forest.prune import prune_to_density
 from dragoman.formats.moses.search_graph import read_search_graph
+from dragoman.model.bundle import Model
+from dragoman.search.translator import Translator
+from quick import parse_arguments
 from timing import best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
+
+
+def graphs_of(data: Path, model: Path | None) -> list[Hypergraph]:
+    """Read Moses' search graphs, or search."""
+    if model is None:
+        return list(read_search_graph(data / "moses/fr-en/search-graph20.cube400.txt.gz"))
+    translator = Translator.of(Model.load(model))
+    return [translator.search(line) for line in islice(read_lines(data / "multi30k/test_2016_flickr.fr.gz"), 20)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=PROJECT / "../shared/data")
     parser.add_argument("--runs", type=int, default=5)
-    options = parser.parse_args()
-    path = options.data / "moses/fr-en/search-graph20.cube400.txt.gz"
-    graphs = list(read_search_graph(path))
+    parser.add_argument("--model", type=Path, help="search with this French-English model")
+    options = parse_arguments(parser, "--data {data} --model {model} --runs 1")
+    graphs = graphs_of(options.data, options.model)
     strings = [yields(graph, best_derivation(graph).as_row())[0] for graph in graphs]
     draws = [sample(graph, 10_000, 1) for graph in graphs]
     splits = [split_by_context(graph, 4) for graph in graphs]
@@ -44,8 +61,8 @@ def main() -> None:
         f" {sum(len(s.ngrams) for s in splits)} n-grams\n"
     )
     print("| | ms a graph |\n|---|---|")
-    reading = best_of(options.runs, lambda: list(read_search_graph(path))).clock
-    print(f"| reading | {1000 * reading / count:.2f} |")
+    reading = best_of(options.runs, partial(graphs_of, options.data, options.model)).clock
+    print(f"| {'searching' if options.model else 'reading'} | {1000 * reading / count:.2f} |")
     rows: list[tuple[str, Callable[[int, Hypergraph], Any]]] = [
         ("best derivation", lambda i, graph: best_derivation(graph)),
         ("inside-outside, edge posteriors", lambda i, graph: edge_posteriors(graph)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from dragoman.formats.arpa import read_arpa, write_arpa
@@ -11,6 +12,7 @@ from dragoman.formats.moses.ini import read_moses_ini
 from dragoman.formats.moses.phrase_table import read_phrase_table, write_phrase_table
 from dragoman.formats.moses.reordering import attach_reordering, read_reordering, write_reordering
 from dragoman.formats.pharaoh import read_links, write_links
+from quick import parse_arguments
 from timing import TimeTable
 
 DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
@@ -21,7 +23,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--pair", default="fr-en")
     parser.add_argument("--runs", type=int, default=3)
-    arguments = parser.parse_args()
+    arguments = parse_arguments(parser, "--data {moses} --runs 1")
     folder = arguments.data / "moses" / arguments.pair
 
     times = TimeTable(arguments.pair, arguments.runs)
@@ -34,8 +36,8 @@ def main() -> None:
         joined = times.row("join the two", lambda: attach_reordering(pairs, table, "lex"))
         times.row("write reordering-table.gz", lambda: write_reordering(f"{out}/reordering.gz", joined, "lex"))
         for path in sorted(folder.glob("lm*.arpa.gz")):
-            ngrams = times.row(f"read {path.name}", lambda path=path: read_arpa(path))
-            times.row(f"write {path.name}", lambda ngrams=ngrams: write_arpa(f"{out}/lm.arpa.gz", ngrams))
+            ngrams = times.row(f"read {path.name}", partial(read_arpa, path))
+            times.row(f"write {path.name}", partial(write_arpa, f"{out}/lm.arpa.gz", ngrams))
         name = "aligned.grow-diag-final-and.gz"
         links = times.row(f"read {name}", lambda: read_links(folder / name))
         times.row(f"write {name}", lambda: write_links(f"{out}/links.gz", links))

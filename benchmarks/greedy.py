@@ -16,6 +16,7 @@ from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.phrase.batch import PhraseOutcome
 from dragoman.search.phrase.greedy import gloss, hill_climb
 from dragoman.search.phrase.translator import PhraseTranslator
+from quick import parse_arguments
 from timing import best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -36,7 +37,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--reordering-limit", type=int, help="-1 is no limit; the model's by default")
     parser.add_argument("--runs", type=int, default=3)
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--data {data} --model {model} --sentences 10 --runs 1")
     with gzip.open(options.data / f"multi30k/test_2016_flickr.{options.source}.gz", "rt", encoding="utf-8") as file:
         lines = [line.strip() for line in file][: options.sentences]
     model = Model.load(options.model)

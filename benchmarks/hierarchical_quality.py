@@ -21,6 +21,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from experiments import dragoman, mean_text, trained_model, write_plan
+from quick import parse_arguments
 
 TREES = ("syntax-coarse", "syntax-fine", "both")
 FEATURES = {
@@ -65,7 +66,7 @@ def main() -> None:
     parser.add_argument("--passes", type=int, default=8, help="passes of online MIRA over the tuning set")
     parser.add_argument("--phrases", action="store_true", help="phrase-based models, for comparison")
     parser.add_argument("--decisions", action="store_true", help="translate by several decision rules")
-    arguments = parser.parse_args()
+    arguments = parse_arguments(parser, "--data {data} --out {out} --pairs fr-en --methods pro --runs 1 --iterations 1")
     data = arguments.data.resolve()
     for pair, features in itertools.product(arguments.pairs, arguments.features):
         model = trained_model(data, arguments.out, pair, hierarchical=not arguments.phrases)

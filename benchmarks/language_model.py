@@ -21,6 +21,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.vocab import EOS
 from dragoman.model.language_model import LanguageModel
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
+from quick import parse_arguments
 from timing import best_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -84,7 +85,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared/data")
     parser.add_argument("--kenlm", type=Path, help="folder of KenLM's sources, to build and time it")
-    arguments = parser.parse_args()
+    arguments = parse_arguments(parser, "--data {moses}")
     train = Corpus.read(arguments.data / "multi30k/train.en.gz")
     test = Corpus.read(arguments.data / "multi30k/test_2016_flickr.en.gz")
     texts = {"train": train, "test x 20": Corpus(test.vocab, Ragged.concatenate([test.sentences] * 20))}

@@ -26,6 +26,7 @@ from experiments import (
     trained_model,
     write_plan,
 )
+from quick import parse_arguments
 
 METHODS = ["mert", "risk-sentence", "risk-corpus", "samplerank"]
 
@@ -64,7 +65,10 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--lines", type=int, default=200, help="of each test set of another domain")
-    arguments = parser.parse_args()
+    arguments = parse_arguments(
+        parser,
+        "--data {data} --out {out} --pairs fr-en --features 14 --methods mert --runs 1 --samples 20 --lines 5",
+    )
     for features, pair in itertools.product(arguments.features, arguments.pairs):
         folder = arguments.out.resolve() / f"{pair}-{features}-learning"
         plan = plan_of(folder, pair, features, arguments)

@@ -22,6 +22,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from quick import parse_arguments
+
 MBR = "from dragoman.cli.main import main; main()"
 
 
@@ -57,7 +59,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, nargs="+", required=True)
     parser.add_argument("--candidates", type=int, default=50)
     parser.add_argument("--options", default="--threads 1")
-    arguments = parser.parse_args()
+    arguments = parse_arguments(parser, "--nbest {moses}/moses/fr-en/val.merged.nbest.gz --sentences 5 --candidates 5")
     lists = lists_of(arguments.nbest, arguments.candidates)
     print("| sentences | file | peak memory | clock | processor | choices |\n|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:

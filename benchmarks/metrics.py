@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.files import read_lines
 from dragoman.core.runtime import Runtime
 from dragoman.evaluation.statistics.significance import approximate_randomisation, conclusive_shares, paired_bootstrap
 from dragoman.metrics.combined import parse_metric
+from quick import parse_arguments
 from timing import best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -30,7 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=PROJECT / "../shared/data")
     parser.add_argument("--runs", type=int, default=3)
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--data {moses} --runs 1")
     multi30k, moses = options.data / "multi30k", options.data / "moses"
 
     hypotheses, sentences = read_nbest(moses / "fr-en/val.merged.nbest.gz")
@@ -40,7 +44,7 @@ def main() -> None:
     for name in METRICS:
         scorer = parse_metric(name).scorer(references)
         times = [
-            best_of(options.runs, lambda r=runtime, s=scorer: s.statistics(hypotheses, sentences, runtime=r)).clock
+            best_of(options.runs, partial(scorer.statistics, hypotheses, sentences, runtime=runtime)).clock
             for runtime in (Runtime(threads=1), Runtime(threads=2))
         ]
         print(f"| {name} | {times[0]:.2f} | {times[1]:.2f} |")

@@ -58,14 +58,17 @@ def main() -> None:
 def random_table(seed: int, pairs: int) -> PhrasePairs:
     """Phrases of one to five words at random, two targets a source phrase on average: hardly a pair in two tables."""
     rng = np.random.default_rng(seed)
-    vocabs = [Vocab.of(f"{side}{i}" for i in rng.permutation(WORDS)) for side in "st"]
+    source_vocab, target_vocab = (Vocab.of(f"{side}{i}" for i in rng.permutation(WORDS)) for side in "st")
     sides = []
     for count in (pairs // 2, pairs):
         offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 6, count))]).astype(np.int64)
         sides.append(Ragged(rng.integers(3, WORDS + 3, offsets[-1]).astype(np.int32), offsets))
+    sources, targets = sides
     return PhrasePairs(
-        *vocabs,
-        *sides,
+        source_vocab,
+        target_vocab,
+        sources,
+        targets,
         np.sort(rng.integers(0, pairs // 2, pairs)).astype(np.int32),
         np.arange(pairs, dtype=np.int32),
         rng.random((pairs, 4), np.float32),

@@ -30,10 +30,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Protocol
 
 import dragoman as dm
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DragomanError
+from dragoman.core.store import Arrays
 from dragoman.core.vocab import Vocab
 from dragoman.features import FEATURES
 from dragoman.formats.tagged_text import TaggedText
@@ -43,6 +45,7 @@ from dragoman.model.edit import with_grammar
 from dragoman.model.parts import PARTS
 from dragoman.search.limits import SearchLimits
 from dragoman.text.preparation import Casing
+from quick import parse_arguments
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from oracles.damage import change_array, change_text, changed_array, changed_line, use
@@ -88,6 +91,13 @@ def tiny_hierarchical_model(folder: Path) -> Path:
     return out
 
 
+class Damaging(Protocol):
+    """Something that is damaged and used, again and again."""
+
+    def damaged(self, rng: random.Random) -> str:
+        """Damage something, use it, and return what came of it and of what."""
+
+
 class Target:
     """A model to damage: in memory, and as a folder of which a copy is damaged."""
 
@@ -106,7 +116,7 @@ class Target:
         for place in ("source_vocab", "target_vocab", "casing"):
             yield from ((place, "", name) for name in getattr(model, place).arrays())
         for sort in PARTS.values():
-            for part, found in sort.among(model).items():
+            for part, found in sort.of(model).items():
                 yield from ((sort.attribute, part, name) for name in found.arrays())
         for feature, arrays in model.sparse_features.items():
             yield from (("features", feature.name, name) for name in arrays)
@@ -155,19 +165,21 @@ class Target:
             return replace(model, features={**there, feature: self._changed(there[feature], name, rng)})
         if not part:
             built = (Vocab if place.endswith("vocab") else Casing).from_arrays(self._changed(there.arrays(), name, rng))
-            return replace(model, **{place: built})
+            made: dict[str, Any] = {place: built}
+            return replace(model, **made)
         old = there[part]
         new = type(old).rebuild({"name": part, **old.about()}, self._changed(old.arrays(), name, rng))
-        return replace(model, **{place: {**there, part: new}})
+        parts: dict[str, Any] = {place: {**there, part: new}}
+        return replace(model, **parts)
 
-    def _changed(self, arrays: dict, name: str, rng: random.Random) -> dict:
+    def _changed(self, arrays: Arrays, name: str, rng: random.Random) -> Arrays:
         return {**arrays, name: changed_array(rng, arrays[name])[0]}
 
     def _used(self, system: System) -> str:
         return "same" if use(system, LINES) == self._whole else "other"
 
 
-def outcome(target: Target, seed: int, number: int) -> str:
+def outcome(target: Damaging, seed: int, number: int) -> str:
     """Try one damage; returns what came of it, and of what."""
     rng = random.Random(f"{seed} {number}")
     try:
@@ -179,7 +191,7 @@ def outcome(target: Target, seed: int, number: int) -> str:
         return f"traceback {traceback.format_exc()!r}"
 
 
-def child(target: Target, seed: int, numbers: range, pipe: int) -> None:
+def child(target: Damaging, seed: int, numbers: range, pipe: int) -> None:
     """Try all of these, and say before each its number, after each what came of it."""
     warnings.simplefilter("ignore")
     for number in numbers:
@@ -187,7 +199,7 @@ def child(target: Target, seed: int, numbers: range, pipe: int) -> None:
         os.write(pipe, f"{outcome(target, seed, number)}\n".encode())
 
 
-def tried(target: Target, seed: int, numbers: range) -> Iterator[tuple[int, str]]:
+def tried(target: Damaging, seed: int, numbers: range) -> Iterator[tuple[int, str]]:
     """Try these in a child process; ends early, with a crash or a hang, when the child does."""
     reading, writing = os.pipe()
     process = os.fork()
@@ -221,7 +233,7 @@ def tried(target: Target, seed: int, numbers: range) -> Iterator[tuple[int, str]
         yield number, f"crash {os.waitstatus_to_exitcode(status)}"
 
 
-def run(target: Target, seed: int, count: int, until: float) -> Counter[str]:
+def run(target: Damaging, seed: int, count: int, until: float) -> Counter[str]:
     """Try so many, or as many as there is time for; prints every harm, and counts outcomes."""
     found: Counter[str] = Counter()
     first = 0
@@ -246,7 +258,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--hierarchical", action="store_true", help="damage a hierarchical model")
     parser.add_argument("--only", type=int, help="the number of one damage, tried in this process")
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--count 20")
     with tempfile.TemporaryDirectory() as temporary:
         folder = (tiny_hierarchical_model if options.hierarchical else tiny_model)(Path(temporary))
         target = Target(folder, Path(shutil.copytree(folder, Path(temporary) / "copy")))

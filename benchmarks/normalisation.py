@@ -18,6 +18,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -135,12 +136,12 @@ def run(arguments: argparse.Namespace, results: Path, language: str) -> None:
                 stream.write(json.dumps(row) + "\n")
 
 
-def read(results: Path) -> list[dict]:
+def read(results: Path) -> list[dict[str, Any]]:
     """All rows that were written."""
     return [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()] if results.exists() else []
 
 
-def print_table(rows: Sequence[dict]) -> None:
+def print_table(rows: Sequence[dict[str, Any]]) -> None:
     """Accuracy by size and language: mean, deviation and number of samples."""
     languages = [name for name in LANGUAGES if any(row["language"] == name for row in rows)]
     print(f"| tokens | {' | '.join(languages)} |\n|---|{'---|' * len(languages)}")
@@ -153,7 +154,7 @@ def print_table(rows: Sequence[dict]) -> None:
         print(f"| {size:,} | {' | '.join(cells)} |")
 
 
-def print_ablation(rows: Sequence[dict]) -> None:
+def print_ablation(rows: Sequence[dict[str, Any]]) -> None:
     """Accuracy without some features, a column a language and size."""
     columns = [f"{row['language']}, {row['size']:,}" for row in rows]
     print(f"| | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.weights import Weights
 from dragoman.features.word_pair import WordPair
-from dragoman.forest.hope import BEAM, FEAR, InDocument, hope, rescore
+from dragoman.forest.hope import BEAM, FEAR, InDocument, RankedDerivations, hope, rescore
 from dragoman.forest.kbest import kbest
 from dragoman.metrics.bleu import Bleu, BleuScorer
 from dragoman.model.bundle import Model
@@ -32,6 +33,7 @@ from dragoman.tuning.methods.method import TrainingSet
 from dragoman.tuning.methods.mira_online import MiraOnline
 from dragoman.tuning.problems.forest_counts import ReferenceWords
 from dragoman.tuning.problems.problem import tuned_names
+from quick import parse_arguments
 from timing import best_of
 
 BEAMS = (100, 20, 10, 5, 3, 1)
@@ -46,7 +48,10 @@ def main() -> None:
     parser.add_argument("--rescored", type=int, default=100, help="lines whose forests are rescored by each beam")
     parser.add_argument("--sparse", type=int, default=0)
     parser.add_argument("--runs", type=int, default=1)
-    arguments = parser.parse_args()
+    arguments = parse_arguments(
+        parser,
+        "--model {model} --source {data}/multi30k/val.fr.gz --reference {data}/multi30k/val.en.gz --rescored 5",
+    )
     model = Model.load(arguments.model)
     every = list(read_lines(arguments.source))
     lines = every[: arguments.lines]
@@ -119,8 +124,8 @@ def rescoring_times(translator: Translator, lines: list[str], scorer: BleuScorer
 
 
 def rescored(
-    graphs: list[Hypergraph], places: list[InDocument], beam: int, gain_scale: float = 1.0, floors: list[float] = ()
-) -> list:
+    graphs: list[Hypergraph], places: list[InDocument], beam: int, gain_scale: float = 1.0, floors: Sequence[float] = ()
+) -> list[list[RankedDerivations]]:
     objectives = [hope().with_gain(gain_scale), FEAR.with_gain(gain_scale)]
     each = zip(graphs, places, floors or [-np.inf] * len(graphs), strict=True)
     return [rescore(graph, place, objectives, 10, beam=beam, floor=floor) for graph, place, floor in each]

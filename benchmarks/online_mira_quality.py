@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dragoman.tuning.runs.run import Run
 from experiments import bleu_of_test, dragoman, mean_text, multi30k_files, trained_model
+from quick import parse_arguments
 
 #: The pop limits that the figures of the other methods were made with.
 POP_LIMITS = {"phrases": 200, "rules": 100}
@@ -29,7 +30,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["mira-online"])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
-    arguments = parser.parse_args()
+    arguments = parse_arguments(parser, "--data {data} --out {out} --pairs fr-en --runs 1")
     print("| pair | model | method | runs | val of each run | val | test_2016 |\n" + "|---" * 7 + "|")
     for pair, kind, method in itertools.product(arguments.pairs, arguments.kinds, arguments.methods):
         model = trained_model(arguments.data, arguments.out, pair, hierarchical=kind == "rules")

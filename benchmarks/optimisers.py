@@ -10,6 +10,7 @@ the merged lists padded with noisy copies, and of a paired bootstrap.
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,11 @@ from dragoman.formats.nbest.moses import MosesNBest
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import read_references
 from dragoman.tuning import TUNERS
+from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.problems.evidence import DecodedLists
 from dragoman.tuning.problems.problem import Evaluator, Problem, weight_ranges
 from dragoman.tuning.runs.rerank import first_weights
+from quick import parse_arguments
 from timing import best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -49,11 +52,13 @@ def padded(problem: Problem, size: int) -> Problem:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=PROJECT / "../shared/data")
-    parser.add_argument("--methods", nargs="*", default=TUNERS.names(), choices=TUNERS.names())
+    methods = {name: TUNERS.get(name) for name in TUNERS.names()}
+    on_lists = [name for name, method in methods.items() if issubclass(method, Tuner) and method.takes(Problem)]
+    parser.add_argument("--methods", nargs="*", default=on_lists, choices=on_lists)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--data {moses} --repeat 1")
     lists = MosesNBest().read(options.data / "moses/fr-en/val.merged.nbest.gz")
     scorer = parse_metric("bleu").scorer(read_references([options.data / "multi30k/val.en.gz"]))
     names = list(lists.features.names)
@@ -83,7 +88,7 @@ def main() -> None:
         if width is not None:
             evaluator.focus(start - width, start + width)
             weights = start + width * rng.uniform(-1, 1, weights.shape)
-        wall = best_of(options.repeat, lambda w=weights: evaluator.objectives(w)).clock
+        wall = best_of(options.repeat, partial(evaluator.objectives, weights)).clock
         print(f"| {label} | {len(weights) / wall:,.0f} |", flush=True)
     systems = [problem.statistics[problem.sentences[:-1][:1000]], problem.statistics[problem.best(start)[:1000]]]
     wall = best_of(options.repeat, lambda: paired_bootstrap(scorer, systems, resamples=1000)).clock

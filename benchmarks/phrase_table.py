@@ -19,6 +19,7 @@ from dragoman.training.extract import extract_phrases, score_reordering
 from dragoman.training.lexical import lexical_tables
 from dragoman.training.score import score_phrases
 from dragoman.training.table_pruning import least_significance, negative_log_p
+from quick import parse_arguments
 
 T = TypeVar("T")
 
@@ -40,7 +41,8 @@ class Stopwatch:
 
 def read_links(path: Path) -> Links:
     with gzip.open(path, "rt", encoding="utf-8") as lines:
-        return links_of([tuple(map(int, link.split("-"))) for link in line.split()] for line in lines)
+        rows = ([tuple(map(int, link.split("-"))) for link in line.split()] for line in lines)
+        return links_of([(link[0], link[1]) for link in row] for row in rows)
 
 
 def train(bitext: Bitext, links: Links, runtime: Runtime, decimals: int | None) -> tuple[PhrasePairs, Stopwatch, int]:
@@ -114,7 +116,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=5, help="the best of so many times is printed")
     parser.add_argument("--time-only", action="store_true", help="do not compare with Moses' tables")
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--data {moses} --repeat 1")
     for pair in options.pairs:
         source, target = (options.data / "multi30k" / f"train.{language}.gz" for language in pair.split("-"))
         folder = options.data / "moses" / pair

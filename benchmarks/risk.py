@@ -22,6 +22,7 @@ from dragoman.tuning.methods.risk_corpus import RiskCorpus
 from dragoman.tuning.methods.risk_sampling import RiskSampling
 from dragoman.tuning.methods.risk_sentence import RiskSentence
 from dragoman.tuning.problems.problem import Ranges, tuned_names
+from quick import parse_arguments
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -44,7 +45,7 @@ def main() -> None:
     parser.add_argument("--weights", type=Path, required=True, help="weights to sample with, or a run")
     parser.add_argument("--source", default="fr", help="language of the tuning set")
     parser.add_argument("--runs", type=int, default=3)
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--data {data} --model {model} --weights {model}/weights.txt --runs 1")
     model = Model.load(options.model)
     weights = model.read_weights(options.weights)
     lines = list(read_lines(options.data / f"multi30k/val.{options.source}.gz"))

@@ -8,12 +8,14 @@ import itertools
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dragoman.core.files import read_lines
 from dragoman.corpora import CORPORA
 from dragoman.text.preparation import Casing, TextPreparation
 from dragoman.text.tokenise import MARKS, Tokeniser, detokenise_lines, normalise_punctuation, tokenise_lines
+from quick import parse_arguments
 
 
 def main() -> None:
@@ -21,7 +23,7 @@ def main() -> None:
     parser.add_argument("texts", nargs="+", help="LANGUAGE:FILE, or the name of a corpus")
     parser.add_argument("--lines", type=int, default=5000, help="so many lines of each")
     parser.add_argument("--differences", type=int, default=10, help="show so many of the commonest")
-    arguments = parser.parse_args()
+    arguments = parse_arguments(parser, "fr:{data}/multi30k/train.fr.gz --lines 100")
     print("| text | lines | exact | exact, uniform punctuation | by rules alone | tokens with marks | with case |")
     print("|---|---|---|---|---|---|---|")
     differences: Counter[tuple[str, str]] = Counter()
@@ -64,7 +66,7 @@ def row(lines: Sequence[str], rest: Sequence[str], language: str, differences: C
     by_rules = detokenise_lines(tokenise_lines(expected, language, Tokeniser(protect=True)), language)
     tokens = [token for line in words for token in line.split()]
     marked = sum(token[0] in MARKS or token[-1] in MARKS for token in tokens) / max(len(tokens), 1)
-    cased = TextPreparation(**{**vars(uniform), "lowercase": True, "casing": Casing.learn(list(uniform.target(rest)))})
+    cased = replace(uniform, lowercase=True, casing=Casing.learn(list(uniform.target(rest))))
     with_case = share(expected, cased.restore(list(cased.target(lines))))
     shares = [plain, share(expected, back), share(expected, by_rules), marked, with_case]
     return " | ".join(f"{100 * value:.2f} %" for value in shares)

@@ -91,8 +91,8 @@ def compare_instances(bitext: Bitext, text: AlignedText, data: Path, pair: str) 
     instances = extract_rules(first)
     place = first.for_kernels(), instances.for_kernels()
     sides = []
-    for target in (False, True):
-        ids, symbols, offsets = kernels.number_rule_sides(*place, target, 1, None)
+    for of_target in (False, True):
+        ids, symbols, offsets = kernels.number_rule_sides(*place, of_target, 1, None)
         sides.append(Ragged(symbols, offsets).take(ids))
     links = Ragged(*kernels.rule_links(np.arange(len(instances), dtype=np.uint32), *place))
     source, target = Spelling(bitext.source.vocab), Spelling(bitext.target.vocab)
@@ -121,7 +121,8 @@ def compare_tables(pairs: PhrasePairs, data: Path, pair: str) -> str:
     found: Counter[str] = Counter()
     greatest: dict[str, float] = {}
     twins = 0
-    source, ours = None, {}
+    source = None
+    ours: dict[tuple[str, frozenset[tuple[int, int]]], tuple[frozenset[tuple[int, int]], int]] = {}
     assert pairs.counts is not None
     assert pairs.alignments is not None
     with gzip.open(data / "hiero" / pair / TABLES[pair], "rt", encoding="utf-8") as stream:
@@ -131,9 +132,10 @@ def compare_tables(pairs: PhrasePairs, data: Path, pair: str) -> str:
                 found["ours only"] += len(ours)
                 source, ours, by_words = left, {}, Counter[str]()
                 i = of_source.get(left[:-4])
-                for row in range(first[i], first[i + 1]) if i is not None else ():
+                side = [] if i is None else pairs.sources[i].tolist()
+                for row in range(0) if i is None else range(first[i], first[i + 1]):
                     target = pairs.targets[int(pairs.target_ids[row])].tolist()
-                    inner = spelt(pairs.sources[i].tolist(), target, pairs.alignments[row])
+                    inner = spelt(side, target, pairs.alignments[row])
                     pairing = frozenset(link for link in inner if left.split()[link[0]] == NONTERMINAL)
                     ours[target_spelling(target), pairing] = (inner, row)
                     by_words[target_spelling(target)] += 1

@@ -21,6 +21,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.grammar import Grammar
 from dragoman.training.rules.model import corpus_grammar
+from quick import parse_arguments
 
 
 def same_rules(found: Grammar, table: Grammar) -> int:
@@ -44,7 +45,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--samples", type=int, nargs="+", default=[0, 300, 100])
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 10, 100, 1000])
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--data {moses} --samples 0 100 --batches 1 10")
     texts = options.data / "multi30k"
     bitext = Bitext.read(texts / "train.fr.gz", texts / "train.en.gz")
     links = read_links(options.data / "moses" / "fr-en" / "aligned.grow-diag-final-and.gz", bitext)

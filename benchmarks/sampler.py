@@ -27,6 +27,7 @@ from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.batch import PhraseBatch
 from dragoman.search.phrase.greedy import gloss
 from dragoman.search.phrase.translator import PhraseTranslator
+from quick import parse_arguments
 from timing import Timed, best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -80,7 +81,7 @@ def main() -> None:
     parser.add_argument("--options", type=float, default=8.68)
     parser.add_argument("--scans", type=int, default=10_000)
     parser.add_argument("--runs", type=int, default=3)
-    arguments = parser.parse_args()
+    arguments = parse_arguments(parser, "--data {data} --model {model} --words 8 --scans 200 --runs 1")
     with gzip.open(arguments.data / "multi30k/test_2016_flickr.fr.gz", "rt", encoding="utf-8") as file:
         lines = [line.strip() for line in file]
     sentence = sentence_of(arguments.words, lines[:10])

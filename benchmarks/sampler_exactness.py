@@ -18,6 +18,7 @@ from scipy import stats
 
 from dragoman.core.runtime import Runtime
 from dragoman.sampling.schedule import Schedule
+from quick import parse_arguments
 
 PROJECT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(PROJECT / "tests"))
@@ -38,11 +39,11 @@ def thinned(case: Case, seed: int, samples: int, thin: int) -> float | None:
     temperature = float(np.random.default_rng(seed).uniform(0.5, 3))
     schedule = Schedule(jump_every=1, forward_share=0.5, scan="random" if seed % 2 else "systematic")
     settings = {"samples": samples // 4, "chains": 4, "thin": thin, "burn_in": np.full(100, 3.0)}
-    settings["runtime"] = Runtime(threads=2)
-    visited = run_case(case, schedule, temperature=temperature, seed=seed, **settings)
+    visited = run_case(case, schedule, temperature=temperature, seed=seed, **settings, runtime=Runtime(threads=2))
     rows = list(case.scores)
     expected = probabilities(np.array([case.scores[row] for row in rows]), temperature)
-    return p_value(counts_of(visited, rows), expected * (samples // 4 * 4))
+    found: float | None = p_value(counts_of(visited, rows), expected * (samples // 4 * 4))
+    return found
 
 
 def main() -> None:
@@ -53,7 +54,7 @@ def main() -> None:
     parser.add_argument("--copies", type=int, default=10_000)
     parser.add_argument("--samples", type=int, default=100_000)
     parser.add_argument("--thin", type=int, default=20)
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--models 3 --copies 200 --samples 2000 --thin 5")
     print("| | models | p < 0.001 | < 0.01 | < 0.1 | < 0.5 | < 0.9 | least | uniform (KS) |")
     print("|---|---|---|---|---|---|---|---|---|")
     if "starts" in options.parts:

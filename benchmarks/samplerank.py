@@ -26,6 +26,7 @@ from dragoman.search.phrase.translator import PhraseTranslator
 from dragoman.tuning.methods.method import TrainingSet
 from dragoman.tuning.methods.samplerank.method import SampleRank
 from dragoman.tuning.problems.problem import tuned_names
+from quick import parse_arguments
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -81,7 +82,7 @@ def main() -> None:
     parser.add_argument("--target", default="en")
     parser.add_argument("--steps", type=int, default=100, help="steps a sentence, and as many of burn-in")
     parser.add_argument("--threads", type=int, default=2)
-    arguments = parser.parse_args()
+    arguments = parse_arguments(parser, "{model} --data {data} --steps 3")
     model = Model.load(arguments.model)
     training_set = training_set_of(model, arguments.data, arguments.source, arguments.target, Bleu())
     sparse = replace(

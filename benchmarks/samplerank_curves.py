@@ -20,6 +20,7 @@ from dragoman.evaluation.figures.svg import panel_grid, write_svg
 from dragoman.tuning.methods.samplerank.method import SampleRank
 from dragoman.tuning.runs.run import Run
 from experiments import bleu_of_test, dragoman, multi30k_files, trained_model
+from quick import parse_arguments
 
 #: BLEU on val: before tuning, and the mean of five runs of MERT (benchmarks/tuning.py).
 KNOWN = {"fr-en": (48.09, 51.14), "de-en": (39.19, 41.09)}
@@ -39,7 +40,10 @@ def main() -> None:
     parser.add_argument("--pop-limit", type=int, default=200)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--picture", type=Path)
-    arguments = parser.parse_args()
+    arguments = parse_arguments(
+        parser,
+        "--data {data} --out {out} --pairs fr-en --presets paper --chains 1 --samples 2000",
+    )
     panels: defaultdict[str, dict[str, Points]] = defaultdict(dict)
     print("| pair | preset | chains | BLEU on val after so many thousand samples a chain | best | test_2016 |")
     print("|---" * 6 + "|")

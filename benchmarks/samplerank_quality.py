@@ -19,6 +19,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from experiments import dragoman, mean_text, multi30k_test, other_domains, trained_model, write_plan
+from quick import parse_arguments
 
 METHOD = (
     '[[method]]\nname = "{chains} chains"\nuse = "samplerank"\noptions = {{ neighbours = "{neighbours}", '
@@ -38,7 +39,10 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3, 4, 5])
     parser.add_argument("--lines", type=int, default=200, help="of each test set of another domain")
-    arguments = parser.parse_args()
+    arguments = parse_arguments(
+        parser,
+        "--data {data} --out {out} --pairs fr-en --features plain --chains 1 --epochs 1 --seeds 1 --lines 5",
+    )
     if arguments.tagged is None and "boundaries" in arguments.features:
         parser.error("boundary features need --tagged")
     seeds = "+".join(map(str, arguments.seeds))

@@ -27,6 +27,8 @@ from typing import Any
 
 import numpy as np
 
+from quick import parse_arguments
+
 TRAIN = "from dragoman.cli.main import main; main()"
 
 
@@ -118,7 +120,7 @@ def main() -> None:
     arguments.add_argument("--json", type=Path, help="where the figures go")
     arguments.add_argument("--figures", type=Path, help="draw these, and train nothing")
     arguments.add_argument("--plot", type=Path)
-    given = arguments.parse_args()
+    given = parse_arguments(arguments, "--data {data} --pairs 200 --memory 100M")
     if given.figures is not None:
         draw(json.loads(given.figures.read_text(encoding="utf-8")), given.plot)
         return

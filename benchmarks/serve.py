@@ -25,6 +25,8 @@ from pathlib import Path
 import httpx
 import numpy as np
 
+from quick import parse_arguments
+
 _COMMAND = [sys.executable, "-m", "dragoman.cli.main"]
 
 
@@ -36,7 +38,7 @@ def main() -> None:
     parser.add_argument("--clients", default=32, type=int)
     parser.add_argument("--rounds", default=5, type=int, help="of the command and the service in turn")
     parser.add_argument("--minutes", default=0.0, type=float, help="of the soak; 0 is none")
-    asked = parser.parse_args()
+    asked = parse_arguments(parser, "--model {model} --data {data} --sentences 10 --clients 2 --rounds 1")
     file = asked.data / "multi30k" / "test_2016_flickr.fr.gz"
     with gzip.open(file, "rt", encoding="utf-8") as stream:
         lines = [line.rstrip("\n") for line in stream][: asked.sentences]
@@ -96,9 +98,10 @@ def command_line(model: Path, lines: list[str]) -> Command:
         wall, after = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
         spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         found[count] = wall, spent, out.splitlines()
-    wall, cpu = (found[len(lines)][i] - found[1][i] for i in (0, 1))
+    start, whole = found[1], found[len(lines)]
+    wall, cpu = whole[0] - start[0], whole[1] - start[1]
     print(f"command: {len(lines) / wall:.0f} sentences/s, {cpu:.2f} s of processor time")
-    return Command(found[len(lines)][2], wall, cpu)
+    return Command(whole[2], wall, cpu)
 
 
 class Server:

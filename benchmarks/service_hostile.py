@@ -93,7 +93,7 @@ def beside(host: str, name: str, path: str, body: bytes) -> float:
     begin = time.monotonic()
     asking = threading.Thread(target=lambda: statuses.append(post(host, path, body)))
     asking.start()
-    waits = []
+    waits: list[float] = []
     connection = http.client.HTTPConnection(host, timeout=120)
     while asking.is_alive() or not waits:
         before = time.monotonic()

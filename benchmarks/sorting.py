@@ -21,6 +21,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from quick import parse_arguments
+
 BLOCK = 1 << 20
 
 
@@ -100,7 +102,7 @@ def main() -> None:
     arguments.add_argument("--rows", type=int, default=10_000_000)
     arguments.add_argument("--memory", default="200M")
     arguments.add_argument("--way", choices=list(WAYS))
-    given = arguments.parse_args()
+    given = parse_arguments(arguments, "--rows 10000")
     from dragoman.core.workspace import memory_size
 
     if given.way:

@@ -25,6 +25,7 @@ from dragoman.model.grammar import Grammar
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translator import BATCH
+from quick import parse_arguments
 from timing import best_of
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -76,7 +77,7 @@ def main() -> None:
     parser.add_argument("--source", default="en", help="language of the text")
     parser.add_argument("--sentences", type=int, default=200)
     parser.add_argument("--runs", type=int, default=5)
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--data {data} --model {hierarchical} --source fr --sentences 5 --runs 1")
     model = Model.load(options.model)
     with gzip.open(options.data / f"multi30k/val.{options.source}.gz", "rt", encoding="utf-8") as file:
         raw = [line.strip() for line in file][: options.sentences]

@@ -16,7 +16,7 @@ import numpy as np
 
 from dragoman.core.files import read_lines
 from dragoman.core.weights import Weights
-from dragoman.features import FEATURES, SpanFeature
+from dragoman.features import FEATURES
 from dragoman.features.rule_class import RuleClass
 from dragoman.features.structural_distortion import StructuralDistortion
 from dragoman.features.syntax import Syntax
@@ -24,6 +24,7 @@ from dragoman.formats.penn_trees import TreeFile, with_trees
 from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translator import Translator
+from quick import parse_arguments
 from structural_distortion import CLASSES, INCREMENTAL, ORDERS
 from timing import best_of
 
@@ -34,7 +35,7 @@ def print_many(model: Model, lines: Sequence[str], runs: int) -> None:
     """Fine syntax, fine structural distortion and classes of rules together, against classes of rules."""
     classes, orders = RuleClass(), StructuralDistortion(grain="fine")
     few, many = (model.with_features(more) for more in ([classes], [classes, orders, Syntax(grain="fine")]))
-    labels = [name for feature in many.features_of(SpanFeature) for name in feature.names]
+    labels = [name for feature in many.features_of(Syntax) for name in feature.names]
     drawn = np.random.default_rng(1).normal(0, 0.1, len(CLASSES + ORDERS + labels)).tolist()
     some = dict(zip(CLASSES + ORDERS + labels, drawn, strict=True))
     copies = {name: some[name] for name in CLASSES}
@@ -67,7 +68,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=1014)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--many", action="store_true", help="12 features against 56, and nothing else")
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--data {data} --model {english} --sentences 5 --runs 1")
     text = [*read_lines(options.data / f"multi30k/{options.text}.en.gz")]
     trees = options.data / f"trees/{options.text}.en.trees.gz"
     reading = best_of(options.runs, lambda: list(with_trees(text, TreeFile.read(trees))))
@@ -90,7 +91,7 @@ def main() -> None:
     print(f"| none | | {plain[0]:.2f} | 1 | {plain[1]:.2f} | 1 |", flush=True)
     for grain in ("coarse", "fine"):
         richer = model.with_features([FEATURES.get("syntax")(grain=grain)])
-        names = [name for feature in richer.features_of(SpanFeature) for name in feature.names]
+        names = [name for feature in richer.features_of(Syntax) for name in feature.names]
         # At 0 the search has the same work to do; other weights may make it easier or harder.
         some = dict(zip(names, np.random.default_rng(1).normal(0, 0.1, len(names)).tolist(), strict=True))
         for label, weights in (("0", model.weights), ("random", model.weights.updated(some))):

@@ -18,13 +18,16 @@ import tempfile
 import time
 from pathlib import Path
 
+from quick import parse_arguments
+
 # fast_align both ways, atools, Moses' train-model steps 4-9 and lmplz on the same 29,000 pairs and two cores.
 MOSES_SECONDS = 2.9 + 3.1 + 0.7 + 85.6 + 0.8
 
 
 def sides(data: Path) -> tuple[list[bytes], list[bytes]]:
     """All pairs there are: French first, then German, into English; captions, then manuals, then dialogue."""
-    source, target = [], []
+    source: list[bytes] = []
+    target: list[bytes] = []
     for language in ("fr", "de"):
         pair = f"train.{language}-en"
         for folder, stem in (("multi30k", "train"), ("libreoffice", pair), ("wesnoth", pair)):
@@ -52,13 +55,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sizes", type=int, nargs="+", default=[29_000, 58_000, 116_000])
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--data {data} --sizes 200 --runs 1")
     source, target = sides(options.data)
     print("| pairs | source words | wall s | CPU s | µs of CPU a word | peak MB | Moses' wall / ours |")
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         for size in options.sizes:
-            files = [Path(folder) / "source", Path(folder) / "target"]
+            files = Path(folder) / "source", Path(folder) / "target"
             for file, lines in zip(files, (source, target), strict=True):
                 file.write_bytes(b"\n".join(lines[:size]) + b"\n")
             words = sum(len(line.split()) for line in source[:size])

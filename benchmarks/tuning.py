@@ -14,6 +14,7 @@ import csv
 from pathlib import Path
 
 from experiments import dragoman, method_part, multi30k_test, start_with, trained_model, write_plan
+from quick import parse_arguments
 
 METHODS = ["mert", "mira", "pro", "lus", "simplex", "svm-rank", "risk-nbest", "mira-smo"]
 MOSES = {
@@ -31,7 +32,7 @@ def main() -> None:
     parser.add_argument("--features", nargs="+", type=int, choices=[8, 14], default=[14, 8])
     parser.add_argument("--methods", nargs="+", default=METHODS)
     parser.add_argument("--runs", type=int, default=5)
-    arguments = parser.parse_args()
+    arguments = parse_arguments(parser, "--data {data} --out {out} --pairs fr-en --features 14 --methods pro --runs 1")
     for features in arguments.features:
         for pair in arguments.pairs:
             folder = arguments.out.resolve() / f"{pair}-{features}-{'+'.join(arguments.methods)}"
