@@ -120,9 +120,7 @@ def hole_counts(
     limits = replace(options, min_hole_source=1, min_hole_target=1).limits
     last = min(sentences, len(text.links)) if sentences else len(text.links)
     with runtime.stage("counting reordered nonterminals") as progress_callback:
-        return kernels.count_hole_reordering(
-            text.pairs_for_kernels(last), limits, runtime.threads, progress_callback
-        )
+        return kernels.count_hole_reordering(text.pairs_for_kernels(last), limits, runtime.threads, progress_callback)
 
 
 class TargetCounts(NamedTuple):
