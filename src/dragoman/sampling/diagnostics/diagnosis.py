@@ -52,7 +52,7 @@ class Diagnosis(Options):
 
     samples: int = option(25_000, "samples per chain", minimum=4)
     chains: int = option(2, "independent chains per starting point", minimum=1)
-    initial: str = option("gloss,random,beam", "starting points, separated by commas: gloss, random, beam")
+    initial: str = option("gloss,random,beam", "starting points, separated by commas: gloss, monotone, random, beam")
     burn_in: int = option(100, "scans before the first sample, during which the temperature falls from 3", minimum=0)
     temperature: float = option(1.0, "scores are divided by this: 0.2 is the model with five times its weights")
     nbest: int = option(20_000, "length of the longest n-best list to compare with", minimum=1)
