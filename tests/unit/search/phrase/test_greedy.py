@@ -135,6 +135,16 @@ def test_a_word_gloss_is_the_best_option_of_each_word(seed):
         assert found.tolist() == gloss(case.batch)[0].tolist()
 
 
+@pytest.mark.parametrize("seed", [3012, 3016])
+def test_where_only_longer_phrases_cover_a_word_its_gloss_is_the_best_monotone_derivation(seed):
+    case = Case(seed)
+    options = case.batch.options
+    longer = options.take(np.flatnonzero((options.begin != 0) | (options.end != 1)))
+    batch = PhraseBatch(case.model, case.batch.weights, longer, case.batch._lm_ids)
+    (found,) = word_gloss(batch)
+    assert found.tolist() == gloss(batch)[0].tolist() != []
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_a_beam_only_gets_better(seed):
     case = Case(4000 + seed, longest=7)
