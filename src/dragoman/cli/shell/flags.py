@@ -214,7 +214,7 @@ def command_group(app: typer.Typer, name: str) -> typer.Typer:
 
 
 #: The parameter by which a command gets its context, which says what was given on the command line.
-_CONTEXT = "context"
+_CONTEXT = "typer_context"
 
 
 def _expanded(function: Callable[..., None], panels: Mapping[str, Sequence[str]]) -> Callable[..., None]:
