@@ -36,7 +36,7 @@ NO_BURN_IN = np.empty(0)
 def speed(translator: ChartTranslator, line: str, scans: int, runs: int) -> None:
     """Time scans of one sentence."""
     space = ChartSpace.of(translator, [line])
-    batch, starts = space.batch, space.gloss(Runtime())
+    batch, starts = space.batch, space.monotone(Runtime())
     rules, matches = len(batch.rules), len(batch.rules.matches)
     print(f"\n{scans:,} scans of a sentence of {len(line.split())} words, {rules:,} rules at {matches:,} places\n")
     print(

@@ -72,7 +72,8 @@ def _commands(app: typer.Typer, prefix: str) -> Iterator[Command]:
         assert info.callback is not None
         text, _, examples = (info.help or inspect.getdoc(info.callback) or "").partition(_EXAMPLES)
         shown = [line.removeprefix(EXAMPLE) for line in examples.strip().split("\n\n") if line]
-        flags = [_flag(parameter) for parameter in inspect.signature(info.callback).parameters.values()]
+        parameters = inspect.signature(info.callback).parameters.values()
+        flags = [_flag(parameter) for parameter in parameters if parameter.annotation is not typer.Context]
         name = prefix + (info.name or info.callback.__name__.replace("_", "-"))
         yield Command(name, text.strip(), shown, flags, info.callback)
     for group in app.registered_groups:

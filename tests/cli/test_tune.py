@@ -5,11 +5,16 @@ import shutil
 import signal
 import subprocess
 import time
+import tomllib
 
 import pytest
 
 from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
+from dragoman.tuning.methods.mert import Mert
+from dragoman.tuning.runs.job import Job
+from dragoman.tuning.runs.loop import Loop
+from dragoman.tuning.runs.run import Run
 
 pytestmark = pytest.mark.slow
 
@@ -52,6 +57,25 @@ def test_the_same_command_goes_on_and_another_is_refused(dragoman, model, dev, t
     result = dragoman(*arguments(model, dev, out, "--seed", 2))
     assert result.code == 1
     assert "begun with seed = 1, not 2" in result.error
+
+
+def test_a_preset_replaces_defaults_and_nothing_that_is_given(dragoman, model, dev, tmp_path):
+    more = {"schuth": [], "best": ["--keep", "best", "--range", "lm=0,1"]}
+    for name, given in more.items():
+        result = dragoman(*arguments(model, dev, tmp_path / name, "--preset", "schuth", *given))
+        assert result.code == 0, result.err
+    first, second = (tomllib.loads((tmp_path / name / "run.toml").read_text(encoding="utf-8")) for name in more)
+    wanted = {"preset": "schuth", "interpolation": 1.0, "max_angle": 180.0, "keep": "last", "iterations": 2}
+    assert wanted.items() <= first["loop"].items()
+    assert (second["loop"]["keep"], second["loop"]["interpolation"]) == ("best", 1.0)
+    texts = {"model": model, "source": dev / "s", "references": (dev / "t",), "tuner": Mert()}
+    for name, ranges in {"schuth": {}, "best": {"lm": (0.0, 1.0)}}.items():
+        job = Job(**texts, loop=Loop(preset="schuth"), ranges=ranges)
+        problem = job.problem(Model.load(model), Run(tmp_path / name))
+        found = dict(zip(problem.names, problem.ranges.tolist(), strict=True))
+        assert found["lm"] == [*ranges.get("lm", (0.0, 2.0))]
+        assert (found["tm.fwd"], found["phrase_penalty"]) == ([0.0, 0.5], [0.0, 0.5])
+    assert "preset" not in Loop().to_dict()  # so that runs that were begun before can be continued
 
 
 @pytest.mark.parametrize("method", ["risk-forest", "likelihood"])

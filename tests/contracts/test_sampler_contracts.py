@@ -197,7 +197,7 @@ def test_what_chains_refuse(kind):
             sampled(replace(space, **changed))
 
 
-@pytest.mark.parametrize("initial", ["gloss", "random", "beam"])
+@pytest.mark.parametrize("initial", ["gloss", "monotone", "random", "beam"])
 def test_samples_fit_together(kind, initial):
     translator, lines = kind.translator(1, several=False), kind.lines(1, 20, 7)
     sampler = Sampler.of(translator, Sampling(samples=20, burn_in=3, initial=initial))

@@ -32,8 +32,9 @@ class StructuralDistortion(HoleFeature):
     A nonterminal of a rule is reordered if it crosses a word link of the rule or its other nonterminal; otherwise it is
     `monotone`. Sizes are source words, `10+` is ten or more, and every nonterminal counts under `any` as well: 22
     values. The coarse feature has one, `sd.log_p`, the sum of ln p(reordered or not | size), estimated from rules as
-    they are found in the training text, with their counts there. Rare sizes are smoothed by all sizes:
-    p(r | s) = (c(r, s) + p(r)) / (c(s) + 1). Glue has none of these values, because it reorders nothing.
+    they are found in the training text, with their counts there; nonterminals of one word count too, even if extraction
+    has none, because decoding does. Rare sizes are smoothed by all sizes: p(r | s) = (c(r, s) + p(r)) / (c(s) + 1).
+    Glue has none of these values, because it reorders nothing.
     """
 
     name = "structural-distortion"

@@ -164,7 +164,11 @@ class BleuScorer(ReferenceScorer):
         return bleu.score, np.concatenate([lengths, bleu.by_matches, bleu.by_totals])
 
     def sentence_scores(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Score single sentences, smoothed; orders that a short sentence does not have are left out."""
+        """Score single sentences, smoothed.
+
+        Orders that a short sentence does not have are left out of the mean; under add-one and add-k, the orders >= 2
+        among them stay, as k of k matches.
+        """
         smoothing = self.metric.sentence_smoothing
         if smoothing == "add-one":  # BLEU+1 of Lin & Och (2004)
             return bleu_scores(statistics, "add-k", 1.0, effective_order=True)
@@ -180,7 +184,8 @@ def bleu_scores(
 ) -> NDArray[np.float64]:
     """Score BLEU statistics (the last axis) as sacreBLEU does, with its smoothings (Chen & Cherry 2014).
 
-    `effective_order` leaves out the orders for which the hypotheses have no n-grams.
+    `effective_order` leaves out the orders for which the hypotheses have no n-grams, after smoothing: add-k gives each
+    order >= 2 some, so that there an order without n-grams counts as k of k matches.
 
     >>> float(bleu_scores(np.array([4.0, 4, 4, 3, 2, 1, 4, 3, 2, 1])).round(9))
     100.0

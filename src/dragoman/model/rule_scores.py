@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -114,13 +114,13 @@ def hole_counts(
 
     The first row counts those that cross neither a link nor another nonterminal, the second row the others; columns are
     1, 2, .. and 10 or more words. Each occurrence of a rule counts, in the first `sentences` pairs, or in all if that
-    is 0.
+    is 0. Nonterminals of one word count whatever `min_hole_source` and `min_hole_target` say: these keep tables of
+    rules small, but any phrase may fill a nonterminal when rules are applied.
     """
+    limits = replace(options, min_hole_source=1, min_hole_target=1).limits
     last = min(sentences, len(text.links)) if sentences else len(text.links)
     with runtime.stage("counting reordered nonterminals") as progress_callback:
-        return kernels.count_hole_reordering(
-            text.pairs_for_kernels(last), options.limits, runtime.threads, progress_callback
-        )
+        return kernels.count_hole_reordering(text.pairs_for_kernels(last), limits, runtime.threads, progress_callback)
 
 
 class TargetCounts(NamedTuple):

@@ -54,10 +54,11 @@ def best_of_chains(
 ) -> tuple[Ragged[np.int32], NDArray[np.float64]]:
     """Return the best derivation of each sentence that any chain was in, and its score.
 
-    Chains begin with `starts`, by default with the gloss. Where global features see documents, the best is the best of
-    the whole document, and the scores of its sentences are without these features, which no sentence has alone.
+    Chains begin with `starts`, by default with the best monotone derivation. Where global features see documents, the
+    best is the best of the whole document, and the scores of its sentences are without these features, which no
+    sentence has alone.
     """
-    visited = run_chains(space, settings, starts=space.gloss(runtime) if starts is None else starts, runtime=runtime)
+    visited = run_chains(space, settings, starts=space.monotone(runtime) if starts is None else starts, runtime=runtime)
     best = visited.document_scores.argmax(axis=1)
     if space.documents is not None:
         best = np.repeat(best, np.diff(space.documents))

@@ -198,11 +198,13 @@ class Sampler:
             space = space.search(self.translator.limits, forests=forests, runtime=runtime)
         if initial == "random":
             return space, None
-        glosses = space.gloss(runtime)
         if initial == "gloss":
-            return space, glosses
-        # Sentences that are too large for the search start with the gloss.
-        rows = [row if len(row) else plain for row, plain in zip(space.best_found(), glosses, strict=True)]
+            return space, space.gloss(runtime)
+        monotone = space.monotone(runtime)
+        if initial == "monotone":
+            return space, monotone
+        # Sentences that are too large for the search start with the best monotone derivation.
+        rows = [row if len(row) else plain for row, plain in zip(space.best_found(), monotone, strict=True)]
         return space, Ragged.concatenate([Ragged(row, np.array([0, len(row)])) for row in rows])
 
     def forest(self, line: str, limits: SearchLimits) -> Forest | None:

@@ -69,8 +69,10 @@ class Sampling(Schedule):
     collect: Literal["scan", "pass"] = option(
         "scan", "take a sample after each scan, or after each operator's pass within it"
     )
-    initial: Literal["gloss", "random", "beam"] = option(
-        "beam", "start from the best monotone gloss, a random derivation, or the decoder's best"
+    initial: Literal["gloss", "monotone", "random", "beam"] = option(
+        "beam",
+        "start from the best option of each word, the best monotone phrases (of rules, both are the best derivation"
+        " without context), a random derivation, or the decoder's best",
     )
 
     @property

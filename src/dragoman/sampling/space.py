@@ -128,7 +128,11 @@ class DerivationSpace(ABC, Generic[_Translator, _Batch, _Found]):
 
     @abstractmethod
     def gloss(self, runtime: Runtime) -> Ragged[np.int32]:
-        """Return the derivation of each sentence that is best without a look at context."""
+        """Return a word-by-word translation of each sentence, if the space has such."""
+
+    @abstractmethod
+    def monotone(self, runtime: Runtime) -> Ragged[np.int32]:
+        """Return the derivation of each sentence that is best without a look at context, with phrases in order."""
 
     @abstractmethod
     def search(self, limits: SearchLimits, *, forests: bool, runtime: Runtime) -> Self:

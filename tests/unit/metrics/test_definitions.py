@@ -40,6 +40,14 @@ def test_nist(references: int) -> None:
     assert found == pytest.approx(oracle.nist([line.split() for line in hypotheses], grouped, 5), rel=1e-12)
 
 
+def test_sentence_bleu_of_fewer_words_than_orders() -> None:
+    # One of two words, none of one bigram; no trigrams, which add-one counts as 1 of 1, and others leave out.
+    for smoothing, precisions in {"add-one": [1 / 2, 1 / 2, 1, 1], "floor": [1 / 2, 0.1]}.items():
+        scorer = parse_metric(f"bleu:sentence_smoothing={smoothing}").scorer([Corpus.from_lines(["a b"])])
+        (found,) = scorer.sentence_scores(scorer.statistics(Corpus.from_lines(["a x"])))
+        assert found == pytest.approx(100 * np.exp(np.mean(np.log(precisions))))
+
+
 def test_nist_of_known_counts() -> None:
     # Reference: a a b; information of a is log2(3/2), of b log2 3, of "a a" and "a b" log2(2/1).
     scorer = parse_metric("nist:order=2").scorer([Corpus.from_lines(["a a b"])])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -14,12 +16,14 @@ from oracles.rule_table import holed_rules_of, is_reordered
 
 OPTIONS = [
     RuleExtraction(max_span=5),
+    RuleExtraction(max_span=5, min_hole_source=3, min_hole_target=2),
     RuleExtraction(min_hole_source=1, max_span=4, adjacent_nonterminals=True, linked_word=False),
     RuleExtraction(tight=True, min_hole_source=1, max_span=4, fractional_counts=False),
 ]
 
 
 def counted(sides, options):
+    options = replace(options, min_hole_source=1, min_hole_target=1)  # holes of one word count whatever extraction has
     counts = np.zeros((2, HOLE_SIZES))
     for sentence in zip(*sides, strict=True):
         for holes, source, target, links, count in holed_rules_of(*sentence, options):
@@ -39,6 +43,14 @@ def test_counts_are_those_of_plain_counting(number):
     few = hole_counts(text, OPTIONS[number], sentences=12)
     np.testing.assert_allclose(few, counted([side[:12] for side in sides], OPTIONS[number]), rtol=1e-12)
     np.testing.assert_array_equal(hole_counts(text, OPTIONS[number], sentences=99), found)
+
+
+def test_holes_of_one_word_count_whatever_extraction_allows():
+    bitext, links, _ = random_bitext(np.random.default_rng(5), 30, words=3, longest=6, links=0.9)
+    text = aligned_text(bitext, links)
+    one, two = (hole_counts(text, RuleExtraction(min_hole_source=size)) for size in (1, 2))
+    assert (two[:, 0] > 0).all()
+    np.testing.assert_array_equal(two, one)
 
 
 def test_large_holes_are_counted_together():

@@ -213,6 +213,10 @@ def command_group(app: typer.Typer, name: str) -> typer.Typer:
     return group
 
 
+#: The parameter by which a command gets its context, which says what was given on the command line.
+_CONTEXT = "typer_context"
+
+
 def _expanded(function: Callable[..., None], panels: Mapping[str, Sequence[str]]) -> Callable[..., None]:
     hints = typing.get_type_hints(function, include_extras=True)
     parameters: list[inspect.Parameter] = []
@@ -236,10 +240,16 @@ def _expanded(function: Callable[..., None], panels: Mapping[str, Sequence[str]]
     if unknown:
         raise TypeError(f"there is no parameter {', '.join(sorted(unknown))}")
     parameters = [_described(parameter, panel_of.get(parameter.name)) for parameter in parameters]
+    if any(getattr(options, "presets", None) for options, _, _ in groups.values()):
+        parameters.append(inspect.Parameter(_CONTEXT, inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context))
 
     @functools.wraps(function)
     def call(**values: Any) -> None:
+        context = values.pop(_CONTEXT, None)
         given = {name: {field: values.pop(flag) for flag, field in group[2].items()} for name, group in groups.items()}
+        for name, (options, _, fields) in groups.items():
+            if getattr(options, "presets", None):
+                given[name] = {f: given[name][f] for flag, f in fields.items() if _on_command_line(context, flag)}
         for name, (options, prefix, _) in groups.items():
             try:
                 values[name] = options(**given[name])
@@ -252,6 +262,12 @@ def _expanded(function: Callable[..., None], panels: Mapping[str, Sequence[str]]
     call.__signature__ = signature  # type: ignore[attr-defined]
     call.__annotations__ = {p.name: p.annotation for p in parameters}
     return call
+
+
+def _on_command_line(context: typer.Context | None, flag: str) -> bool:
+    """Return whether a value is from the command line, and no default that a preset may replace."""
+    source = None if context is None else context.get_parameter_source(flag)
+    return source is None or source.name != "DEFAULT"
 
 
 _TEXTS = (str, str | None, list[str], list[str] | None)

@@ -78,6 +78,10 @@ class ChartSpace(DerivationSpace[ChartTranslator, ChartBatch, ChartOutcome]):
         return kernels.chart_sample(self.batch.arrays, proposal, features, starts, schedule, threads=threads)
 
     def gloss(self, runtime: Runtime) -> Ragged[np.int32]:
+        """Return the same as `monotone`: rules are not cut into words."""
+        return self.monotone(runtime)
+
+    def monotone(self, runtime: Runtime) -> Ragged[np.int32]:
         """Return the derivation of each sentence that is best without a look at context; empty where there is none."""
         return Ragged(*kernels.chart_glosses(self.batch.arrays, runtime.threads))
 

@@ -25,7 +25,7 @@ from dragoman.sampling.search_forest import log_partitions
 from dragoman.sampling.space import Arrays, DerivationSpace, DerivationText, Features
 from dragoman.search.limits import SearchLimits
 from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, check_scores
-from dragoman.search.phrase.greedy import gloss
+from dragoman.search.phrase.greedy import gloss, word_gloss
 from dragoman.search.phrase.lattice import option_features
 from dragoman.search.phrase.translator import PhraseResult, PhraseTranslator
 
@@ -134,6 +134,10 @@ class PhraseSpace(DerivationSpace[PhraseTranslator, PhraseBatch, PhraseOutcome])
         )
 
     def gloss(self, runtime: Runtime) -> Ragged[np.int32]:
+        """Return the best option of each word by what options are worth alone, in the order of the source."""
+        return word_gloss(self.batch, runtime=runtime)
+
+    def monotone(self, runtime: Runtime) -> Ragged[np.int32]:
         """Return the best monotone derivation of each sentence by what its options are worth alone."""
         return gloss(self.batch, runtime=runtime)
 

@@ -30,8 +30,9 @@ class Lus(Tuner):
     Cost: `samples` times `starts` evaluations of the metric. Most are cheap, as few candidates can win in a small box.
 
     Pedersen, "Tuning & Simplifying Heuristical Optimization", 2010 (alpha = 1/3); Schuth, 2010, algorithm 5 (1/100,
-    also 0; 50,000 samples from each of 8 starts). No departure: sampling ends early only where no weights in the box
-    could change a translation any more.
+    also 0; 50,000 samples from each of 8 starts). Departures: random starts and the first box have our ranges (see
+    `weight_ranges`) unless the loop has the preset `schuth`; sampling ends early where no weights in the box could
+    change a translation any more, which changes no result.
     """
 
     name: ClassVar[str] = "lus"

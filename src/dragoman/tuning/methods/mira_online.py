@@ -71,12 +71,13 @@ class MiraOnline(Learner):
     so the result depends on the seed and the number of workers, but not on the number of threads. Without `share` they
     learn independently, and only the averages combine them.
 
-    That is the paper, and `preset=paper` does just that. By default five changes bring the weights closer to the
-    optimum, around which the paper's steps move: features are measured in units that let all weights move (`units`),
-    from the second pass on, by the deviations in the pass before; B counts less (`gain_scale`), so that hope and fear
-    are nearer to what the model would choose; steps get smaller from pass to pass (`cooling`); the document is as large
-    as a usual tuning set (`decay`), which makes lengths right; and a pass ends with the average over the part of it
-    that does best on all hypotheses of the pass (`average`).
+    That is the paper, and `preset=paper` sets its options, but for the units of features (the paper has logarithms in
+    base 100, ours are natural) and the number of workers (the paper has 20). By default five changes bring the weights
+    closer to the optimum, around which the paper's steps move: features are measured in units that let all weights move
+    (`units`), from the second pass on, by the deviations in the pass before; B counts less (`gain_scale`), so that hope
+    and fear are nearer to what the model would choose; steps get smaller from pass to pass (`cooling`); the document is
+    as large as a usual tuning set (`decay`), which makes lengths right; and a pass ends with the average over the part
+    of it that does best on all hypotheses of the pass (`average`).
 
     The rows of table 2 of the paper are: preset=paper; and besides oracle=local,fear=0; oracle=local; fear=0;
     share=false.

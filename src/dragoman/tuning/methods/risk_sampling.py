@@ -60,7 +60,10 @@ class RiskSampling(Learner):
     samples: int = option(50, "samples per sentence and chain", minimum=2)
     chains: int = option(1, "independent chains per sentence", minimum=1)
     burn_in: int = option(20, "scans before the first sample", minimum=0)
-    initial: Literal["gloss", "random", "beam"] = option("gloss", "state in which chains begin")
+    initial: Literal["gloss", "monotone", "random", "beam"] = option(
+        "monotone",
+        "state in which chains begin: word by word, the best monotone phrases, at random, the decoder's best",
+    )
     annealing: Literal["slow", "fast", "none"] = option(
         "fast", "multiply the temperature by 0.9 or 0.5, or keep it at 0"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -330,6 +330,16 @@ _THEIRS = ("Distortion", "LM", "TranslationModel", "LexicalReordering")
 _BY_STEM = dict.fromkeys((*_OURS, *_THEIRS), (0.0, 1.0))
 _OTHER = (-1.0, 1.0)
 
+#: Names of sets of options after a publication, which the loop and the ranges of weights share.
+Preset = Literal["schuth"]
+
+# Tables 7.1 and 7.4 of the thesis.
+_TWO = ("lm", "distortion", "lr", "LM", "Distortion", "LexicalReordering")
+_HALF = ("tm", "phrases", "phrase_penalty", "TranslationModel", "PhrasePenalty")
+_PRESETS: Mapping[Preset, Mapping[str, tuple[float, float]]] = {
+    "schuth": dict.fromkeys(_TWO, (0.0, 2.0)) | dict.fromkeys(_HALF, (0.0, 0.5))
+}
+
 
 def tuned_names(names: Sequence[str]) -> list[str]:
     """Return the features whose weights are tuned."""
@@ -350,18 +360,26 @@ def is_weight(names: Sequence[str]) -> NDArray[np.bool_]:
     return np.array([not is_interpolation_weight(name) for name in names], bool)
 
 
-def weight_ranges(names: Sequence[str]) -> dict[str, tuple[float, float]]:
+def weight_ranges(names: Sequence[str], preset: Preset | None = None) -> dict[str, tuple[float, float]]:
     """Return the least and the largest weight of each feature for random starts.
+
+    By default 0 to 1 for logarithms of probabilities and the distortion, and -1 to 1 for all others. The preset
+    `schuth` has the values of Schuth (2010, tables 7.1 and 7.4): 0 to 2 for language models, the distortion and
+    lexicalised reordering, 0 to 0.5 for translation models and the phrase penalty; features that are not in the tables
+    keep the default, and the word penalty is the same in both.
 
     >>> weight_ranges(["lm2", "word_penalty", "tm2.penalty"])
     {'lm2': (0.0, 1.0), 'word_penalty': (-1.0, 1.0), 'tm2.penalty': (-1.0, 1.0)}
+    >>> weight_ranges(["lm2", "word_penalty", "tm.fwd"], "schuth")
+    {'lm2': (0.0, 2.0), 'word_penalty': (-1.0, 1.0), 'tm.fwd': (0.0, 0.5)}
     """
-    return {name: _range(name) for name in names}
+    by_stem = _BY_STEM if preset is None else {**_BY_STEM, **_PRESETS[preset]}
+    return {name: _range(name, by_stem) for name in names}
 
 
-def _range(name: str) -> tuple[float, float]:
+def _range(name: str, by_stem: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
     stem, _, rest = name.partition(".")
-    return _OTHER if rest == GRAMMAR_PENALTY else _BY_STEM.get(stem.rstrip("0123456789"), _OTHER)
+    return _OTHER if rest == GRAMMAR_PENALTY else by_stem.get(stem.rstrip("0123456789"), _OTHER)
 
 
 def boxes(names: Sequence[str], ranges: Ranges) -> NDArray[np.float64]:

@@ -363,7 +363,7 @@ class Job:
         names = [*self.tuned(model), *self._tuned_interpolation_weights(model)]
         references = read_references(self.references, text=model.preparation(prepared=self.prepared))
         scorer = parse_metric(self.metric).scorer(references)
-        return pool.problem(names, weight_ranges(names), scorer, sign=self._sign, runtime=runtime)
+        return pool.problem(names, self._ranges_of(names), scorer, sign=self._sign, runtime=runtime)
 
     def mixes(self, model: Model) -> bool:
         """Return whether lists count the pairs of mixed tables, so that interpolation weights are tuned as well."""
@@ -443,7 +443,7 @@ class Job:
         return self._ranges_of(names)
 
     def _ranges_of(self, names: Sequence[str]) -> dict[str, tuple[float, float]]:
-        ranges = weight_ranges(names)
+        ranges = weight_ranges(names, self.loop.preset)
         for pattern, bounds in self.ranges.items():
             ranges |= dict.fromkeys((name for name in names if fnmatchcase(name, pattern)), bounds)
         return ranges

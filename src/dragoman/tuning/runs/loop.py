@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ from dragoman.tuning.methods.method import (
     diverged,
 )
 from dragoman.tuning.problems.evidence import DecodedLists, DecodingResults
-from dragoman.tuning.problems.problem import Ranges, is_weight, no_sparse, replace_weights
+from dragoman.tuning.problems.problem import Preset, Ranges, is_weight, no_sparse, replace_weights
 from dragoman.tuning.runs.run import Record, Run
 from dragoman.tuning.runs.trust_region import ANY_DIRECTION, Step, TrustRegion, is_same
 from dragoman.tuning.runs.validator import Validation
@@ -44,7 +44,17 @@ Keep = Literal["best", "last", "average"]
 
 @dataclass(frozen=True)
 class Loop(Options):
-    """Options of the loop: when to stop, how far to step, and which weights to end with."""
+    """Options of the loop: when to stop, how far to step, and which weights to end with.
+
+    The preset `schuth` is algorithm 1 of Schuth (2010) for all methods that optimise decoded evidence: each decoding
+    uses what the optimiser returned, without a trust region or exploration, the run ends when the weights or the
+    evidence do not change any more, and the last weights are kept; random starts have the ranges of table 7.1 (see
+    `weight_ranges`).
+    """
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "schuth": {"interpolation": 1.0, "max_angle": ANY_DIRECTION, "keep": "last"}
+    }
 
     iterations: int = option(15, "maximum number of iterations; the last weights are scored once more", minimum=1)
     minimum_change: float = option(
@@ -65,6 +75,11 @@ class Loop(Options):
         maximum=180,
     )
     keep: Keep = option("best", "final weights: the best on the tuning set, the last, or the mean over the second half")
+    preset: Preset | None = option(
+        None,
+        "schuth: algorithm 1 and table 7.1 of Schuth (2010), that is interpolation 1, max_angle 180, keep last, and"
+        " other ranges of random starts; other options given override it",
+    )
 
 
 class TunedWeights(Protocol):

@@ -95,7 +95,7 @@ def test_the_gloss_is_the_best_without_a_look_at_context():
             case.model, case.translator.weights.updated(dict.fromkeys(case.model.language_models, 0.0))
         )
         space = chain_space(plain, [case.sentence])
-        (row,) = space.gloss(Runtime())
+        (row,) = space.monotone(Runtime())
         (best,) = space.search(plain.limits, forests=False, runtime=Runtime()).best_found()
         assert len(row) == len(best)
         if len(row):

@@ -15,7 +15,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.phrase.batch import PhraseBatch
-from dragoman.search.phrase.greedy import OPERATORS, gloss, greedy_search, hill_climb, neighbours
+from dragoman.search.phrase.greedy import OPERATORS, gloss, greedy_search, hill_climb, neighbours, word_gloss
 from dragoman.search.phrase.lattice import option_features
 from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import neighbourhood, phrase_space
@@ -118,6 +118,31 @@ def test_a_gloss_is_the_best_monotone_derivation_by_estimates(seed):
     begin, end = case.batch.options.begin[found], case.batch.options.end[found]
     assert begin.tolist() == [0, *end[:-1].tolist()]
     assert sum(estimates[found]) == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_word_gloss_is_the_best_option_of_each_word(seed):
+    case = Case(3000 + seed)
+    options, estimates = case.batch.options, case.batch.estimates
+    by_word = [
+        [row for row in range(len(options)) if (options.begin[row], options.end[row]) == (word, word + 1)]
+        for word in range(len(case.sentence.split()))
+    ]
+    (found,) = word_gloss(case.batch)
+    if all(by_word):
+        assert found.tolist() == [max(rows, key=lambda row: estimates[row]) for rows in by_word]
+    else:
+        assert found.tolist() == gloss(case.batch)[0].tolist()
+
+
+@pytest.mark.parametrize("seed", [3012, 3016])
+def test_where_only_longer_phrases_cover_a_word_its_gloss_is_the_best_monotone_derivation(seed):
+    case = Case(seed)
+    options = case.batch.options
+    longer = options.take(np.flatnonzero((options.begin != 0) | (options.end != 1)))
+    batch = PhraseBatch(case.model, case.batch.weights, longer, case.batch._lm_ids)
+    (found,) = word_gloss(batch)
+    assert found.tolist() == gloss(batch)[0].tolist() != []
 
 
 @pytest.mark.parametrize("seed", range(30))

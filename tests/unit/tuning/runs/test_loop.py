@@ -415,13 +415,31 @@ class Listed(Tuner):
         return Optimum(np.array(proposal), 1.0, others=np.array([[0.0, 1.0, 0.0]]))
 
 
-@pytest.mark.parametrize("loop", [Loop(max_angle=180), Loop(interpolation=1.0), Loop(30, 1e-4, 1.0, 180)])
+@pytest.mark.parametrize(
+    "loop", [Loop(max_angle=180), Loop(interpolation=1.0), Loop(30, 1e-4, 1.0, 180), Loop(preset="schuth")]
+)
 def test_without_a_trust_region_the_loop_decodes_with_just_what_the_optimiser_gives(loop, tmp_path):
     decoder, run = Recording(), begin(tmp_path / "run")
     tune(run, replace(task_of(decoder), translate=decoder.translate), Listed(), START, loop)
     assert decoder.asked == [START.vector(NAMES).tolist(), *Listed.proposals[:3]]
     assert [event["stop"] for event in run.events()] == [None] * 3 + ["the weights do not change any more"]
     assert not any("further" in event for event in run.events())
+
+
+class HalfWay(Listed):
+    """The same, of a method that goes half the way by default."""
+
+    region: ClassVar[TrustRegion | None] = TrustRegion(part=0.5)
+
+
+def test_the_loop_of_schuth_takes_all_of_a_proposal_and_keeps_the_last_weights(tmp_path):
+    decoder, run = Recording(), begin(tmp_path / "run")
+    found = tune(run, task_of(decoder), HalfWay(), START, Loop(preset="schuth"))
+    assert decoder.asked == [START.vector(NAMES).tolist(), *Listed.proposals[:3]]
+    assert run.events()[-1]["stop"] == "the weights do not change any more"
+    assert found.vector(NAMES).tolist() == Listed.proposals[-1]
+    assert Loop(preset="schuth", keep="best").keep == "best"
+    assert Loop.from_dict(Loop(preset="schuth").to_dict()) == Loop(preset="schuth")
 
 
 def test_records_are_read_as_they_are_written_and_those_of_older_runs_too():
