@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.feature_rows import Weights
 from dragoman.core.files import read_lines
 from dragoman.core.options import parse_options
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.formats.pharaoh import write_links
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model

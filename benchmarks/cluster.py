@@ -23,14 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.core.files import open_output, read_lines
-from dragoman.core.runtime import Runtime, _RemoteTask
+from dragoman.core.runtime import Runtime, Workers, _RemoteTask
 from dragoman.core.work.cluster import ClusterWorkers
-from dragoman.core.work.workers import Workers
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits
-from dragoman.search.shards import ShardedTranslator, Work, _Search
-from dragoman.search.translator import Shard, Translator
+from dragoman.search.translator import Shard, ShardedTranslator, Translator, Work, _Search
 from dragoman.training.pipeline import train_model
 from dragoman.training.prepare import Preparation, prepare_bitext
 from dragoman.translation.stream import Outputs, ShardResults
@@ -52,7 +50,7 @@ TIMES = 20
 START = """
 import time
 begin = time.perf_counter()
-from dragoman.core.work.workers import Workers
+from dragoman.core.runtime import Workers
 with Workers.of("local:2") as workers:
     list(workers.map(abs, range(2)))
     clock = time.perf_counter() - begin

@@ -15,13 +15,12 @@ import numpy as np
 
 from dragoman import kernels
 from dragoman.core.corpus import Corpus
-from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.core.files import read_lines
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.core.weights import Weights
 from dragoman.decision.consensus import Consensus
 from dragoman.decision.lattice_mbr import LatticeMbr
 from dragoman.decision.max_translation import MaxTranslation

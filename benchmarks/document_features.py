@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 from dragoman.features import DocumentFeature, GlobalFeature
 from dragoman.features.bracket_balance import BracketBalance
 from dragoman.features.lexical_consistency import LexicalConsistency

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.feature_rows import Weights
 from dragoman.core.files import open_output, read_lines
-from dragoman.core.weights import Weights
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 from dragoman.features import FEATURES
 from dragoman.formats.tagged_text import read_factored
 from dragoman.model.bundle import Model

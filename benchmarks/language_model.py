@@ -14,11 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import EOS, Corpus
 from dragoman.core.phrases import NGrams
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import EOS
 from dragoman.model.language_model import LanguageModel
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from quick import parse_arguments

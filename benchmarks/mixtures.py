@@ -16,13 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import Corpus, Vocab
+from dragoman.core.feature_rows import Weights
 from dragoman.core.files import read_lines
 from dragoman.core.nbest import NBest
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
-from dragoman.core.weights import Weights
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
 from dragoman.model.edit import bake

@@ -33,10 +33,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import dragoman as dm
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import Corpus, Vocab
 from dragoman.core.errors import DragomanError
 from dragoman.core.store import Arrays
-from dragoman.core.vocab import Vocab
 from dragoman.features import FEATURES
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.front.system import System

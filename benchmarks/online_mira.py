@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.feature_rows import Weights
 from dragoman.core.files import read_lines
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.features.word_pair import WordPair
 from dragoman.forest.hope import BEAM, FEAR, InDocument, RankedDerivations, hope, rescore
 from dragoman.forest.kbest import kbest

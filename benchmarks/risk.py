@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.feature_rows import Weights
 from dragoman.core.files import read_lines
-from dragoman.core.weights import Weights
 from dragoman.features import FEATURES
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model

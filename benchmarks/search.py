@@ -18,8 +18,8 @@ from typing import Literal
 import numpy as np
 import sacrebleu
 
+from dragoman.core.feature_rows import Weights
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.model.moses import import_moses
 from dragoman.search.limits import SearchLimits, SpaceLimits

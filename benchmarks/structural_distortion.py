@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 from dragoman.features import Feature
 from dragoman.features.rule_class import RuleClass
 from dragoman.features.structural_distortion import StructuralDistortion

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from dragoman.core.feature_rows import Weights
 from dragoman.core.files import read_lines
-from dragoman.core.weights import Weights
 from dragoman.features import FEATURES
 from dragoman.features.rule_class import RuleClass
 from dragoman.features.structural_distortion import StructuralDistortion

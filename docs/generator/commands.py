@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from dragoman.cli.shell.commands import EXAMPLE, HEADING, command_entries, ordered_panels
+from dragoman.cli.main import EXAMPLE, HEADING, command_entries, ordered_panels
 from generator.markdown import bounds, code, kind, prose, summary, table, value
 
 _EXAMPLES = f"{HEADING}Examples"

@@ -9,8 +9,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
-from dragoman.core.options import Options
-from dragoman.core.registry import Registry
+from dragoman.core.options import Options, Registry
 from generator.markdown import code, prose, slug, summary, table
 from generator.options import import_everything, options_table
 

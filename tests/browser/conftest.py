@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
 import dragoman as dm
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 from dragoman.tuning.runs.run import Record, Run
 
 _SIZE = {"width": 1280, "height": 900}

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 
 pytestmark = pytest.mark.slow
 

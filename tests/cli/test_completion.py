@@ -7,8 +7,7 @@ import sys
 import pytest
 import typer
 
-from dragoman.cli.main import build_app
-from dragoman.cli.shell.commands import command_entries
+from dragoman.cli.main import build_app, command_entries
 
 
 @pytest.fixture(scope="module")

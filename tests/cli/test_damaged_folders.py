@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 from dragoman.model.bundle import Model
 from oracles.damaged_folders import experiment_subjects, make_older, tiny_texts
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dragoman.core.checksums import checked_files, fingerprint, remember_verified, write_checksums
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError, version
 from dragoman.core.progress import DragomanWarning
+from dragoman.core.store import checked_files, fingerprint, remember_verified, write_checksums
 from dragoman.features import FEATURES
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.bundle import Model

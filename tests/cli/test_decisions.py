@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.core.toml import read_toml
+from dragoman.core.options import read_toml
 from dragoman.decision import RULES
 
 

@@ -7,9 +7,8 @@ import pytest
 import typer
 
 from dragoman.cli.main import build_app
-from dragoman.core.deprecations import RENAMED, accept_old_names, current_names
 from dragoman.core.errors import UsageError, version
-from dragoman.core.options import Options, parse_options, split_options
+from dragoman.core.options import RENAMED, Options, accept_old_names, current_names, parse_options, split_options
 from dragoman.core.progress import DragomanWarning
 from dragoman.evaluation.experiments import plan
 from dragoman.front.normalisation import Normaliser
@@ -64,7 +63,7 @@ def test_no_new_name_is_an_old_one():
 
 
 def test_they_are_dropped_in_time():
-    assert tuple(map(int, version().split(".")[:2])) < (0, 3), "drop dragoman.core.deprecations.RENAMED"
+    assert tuple(map(int, version().split(".")[:2])) < (0, 3), "drop dragoman.core.options.RENAMED"
 
 
 @pytest.mark.parametrize(("cls", "old"), OPTIONS, ids=lambda part: getattr(part, "__name__", part))

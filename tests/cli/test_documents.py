@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 from dragoman.model.bundle import Model
 from oracles.lexical_consistency import lexical_consistency
 

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from dragoman.core.toml import read_toml
+from dragoman.core.options import read_toml
 
 pytestmark = pytest.mark.slow
 

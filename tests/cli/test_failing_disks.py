@@ -16,7 +16,7 @@ import pytest
 
 from dragoman.core.errors import DragomanError
 from dragoman.core.own_files import is_leftover
-from dragoman.core.work.workers import ThreadWorkers
+from dragoman.core.runtime import ThreadWorkers
 
 pytestmark = pytest.mark.slow
 

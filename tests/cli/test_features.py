@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 from dragoman.model.bundle import Model
 from oracles.toy_language import ADJECTIVES, DETERMINERS, NOUNS, VERBS
 

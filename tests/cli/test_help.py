@@ -9,8 +9,7 @@ import pytest
 import typer
 
 from dragoman import __version__ as version
-from dragoman.cli.main import build_app
-from dragoman.cli.shell.commands import command_entries
+from dragoman.cli.main import build_app, command_entries
 
 pytestmark = pytest.mark.slow
 

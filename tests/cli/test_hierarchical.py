@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 from dragoman.formats.nbest.format import NBEST_FORMATS
 from dragoman.model.bundle import Model
 from oracles.tiny_grammar import SOURCE, TARGET, tiny_model

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 from dragoman.model.bundle import Model
 
 pytestmark = pytest.mark.slow

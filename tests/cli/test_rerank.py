@@ -128,10 +128,10 @@ def test_odd_lists_are_refused_or_said(dragoman, files):
 
 
 def test_weights_behind_scores_are_found_again():
+    from dragoman.core.corpus import Vocab
     from dragoman.core.feature_rows import FeatureRows
     from dragoman.core.nbest import NBest
     from dragoman.core.ragged import Ragged
-    from dragoman.core.vocab import Vocab
     from dragoman.tuning.runs.rerank import first_weights
 
     matrix = np.random.default_rng(0).normal(size=(20, 2))

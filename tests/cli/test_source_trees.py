@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 from oracles import trees
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 import dragoman as dm
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 from dragoman.forest.derivation import best_derivation
 from dragoman.formats.hypergraph_jsonl import read_hypergraphs
 from dragoman.formats.nbest.format import read_nbest

@@ -9,7 +9,7 @@ import tomllib
 
 import pytest
 
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 from dragoman.model.bundle import Model
 from dragoman.tuning.methods.mert import Mert
 from dragoman.tuning.runs.job import Job

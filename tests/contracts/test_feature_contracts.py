@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import UsageError
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.core.vocab import Vocab
 from dragoman.features import (
     FEATURES,
     GLOBAL_FEATURES,

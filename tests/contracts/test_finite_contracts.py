@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.features import HoleFeature, HoleRows, PairFeature, SpanFeature
 from dragoman.search.limits import HillClimbing, SearchLimits, SpaceLimits
 from dragoman.search.translator import Translator

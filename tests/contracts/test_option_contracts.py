@@ -10,8 +10,7 @@ import pytest
 
 import dragoman
 from dragoman.core.errors import UsageError
-from dragoman.core.options import Options
-from dragoman.core.toml import format_toml
+from dragoman.core.options import Options, format_toml
 
 
 def every_options_class():

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.progress import DragomanWarning
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.core.weights import Weights
 from dragoman.sampling.annealing import anneal, best_of_chains
 from dragoman.sampling.chains import ChainSettings
 from dragoman.sampling.sampler import Sampler

@@ -5,11 +5,11 @@ import pytest
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.core.weights import Weights
 from dragoman.features import FEATURES
 from dragoman.forest.derivation import derivation_features, yields
 from dragoman.forest.inside_outside import log_partition

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.optimise.interpolation_weights import FLOOR

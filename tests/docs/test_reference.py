@@ -17,8 +17,7 @@ from typer.testing import CliRunner
 import dragoman
 from dragoman.cli.main import build_app
 from dragoman.core.corpus import Bitext
-from dragoman.core.options import Options
-from dragoman.core.registry import Registry
+from dragoman.core.options import Options, Registry
 from dragoman.training.pipeline import train_model
 
 pytestmark = pytest.mark.slow

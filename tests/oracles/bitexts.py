@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.corpus import Bitext, Corpus, Vocab
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
 from dragoman.training.align.passes import Cooccurrence
 
 

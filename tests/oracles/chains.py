@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.feature_rows import Weights
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.sampling.chains import ChainResult, ChainSettings, run_chains
 from dragoman.sampling.schedule import Schedule
 from dragoman.sampling.space import AnySpace, space_for

@@ -9,8 +9,7 @@ import numpy as np
 
 from dragoman.core.checkpoint import StageCheckpoint
 from dragoman.core.errors import DragomanError
-from dragoman.core.runtime import Runtime
-from dragoman.core.work.workers import ThreadWorkers
+from dragoman.core.runtime import Runtime, ThreadWorkers
 from dragoman.core.workspace import Workspace
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.experiments.results import ExperimentTranslations, TuningResults, WeightVectors

@@ -8,12 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import BOS, EOS, Corpus, Vocab
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
 from dragoman.core.samples import Samples
-from dragoman.core.vocab import BOS, EOS, Vocab
 from dragoman.metrics.metric import Metric
 from oracles.forest import Listed, ngram_counts
 

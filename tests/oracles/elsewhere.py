@@ -2,7 +2,7 @@
 
 import pickle
 
-from dragoman.core.work.workers import ThreadWorkers, Workers
+from dragoman.core.runtime import ThreadWorkers, Workers
 
 
 class Elsewhere(ThreadWorkers):

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
 
 VOCAB = Vocab.of(["a", "b", "c"])
 FEATURES = ("lm", "tm", "rare")

@@ -124,8 +124,7 @@ def _command(folder: str, arguments: list[str], kill_at: int | None, events: int
 
 
 def _experiment(plan: Path, out: Path) -> None:
-    from dragoman.core.runtime import Runtime
-    from dragoman.core.work.workers import ThreadWorkers
+    from dragoman.core.runtime import Runtime, ThreadWorkers
     from dragoman.evaluation.experiments.experiment import Experiment
 
     class Here(ThreadWorkers):

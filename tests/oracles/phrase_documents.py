@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
+from dragoman.core.corpus import Vocab
+from dragoman.core.feature_rows import Weights
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
-from dragoman.core.weights import Weights
 from dragoman.features import DocumentFeature, SentenceFeature
 from dragoman.features.lexical_consistency import LexicalConsistency
 from dragoman.model.bundle import Model

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
 
 
 def phrase_pairs(rows, *, score_names=PHRASE_SCORES, links=True, counts=True, reordering=("lr",)):

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import Corpus, Vocab
+from dragoman.core.feature_rows import Weights
 from dragoman.core.phrases import PHRASE_SCORES, REORDERING_SCORES, PhrasePairs
 from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
-from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.parts import Settings

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
+from dragoman.core.feature_rows import Weights
 from dragoman.core.ragged import Ragged
-from dragoman.core.weights import Weights
 from dragoman.features import DocumentFeature
 from dragoman.search.phrase.batch import PhraseBatch
 from dragoman.search.phrase.lattice import option_features

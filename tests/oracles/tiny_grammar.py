@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import Corpus, Vocab
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
 from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.features import PairFeature
 from dragoman.metrics.bleu import Bleu
 from dragoman.search.chart.translator import ChartTranslator

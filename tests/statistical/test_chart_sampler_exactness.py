@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dragoman.core.feature_rows import Weights
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.features import SentenceFeature
 from dragoman.sampling.chart.forest import ChartText
 from dragoman.sampling.global_features import GlobalFunctions

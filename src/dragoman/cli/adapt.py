@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.model import parse_named, parse_two_files, print_interpolation_weights, print_model
-from dragoman.cli.shell.flags import Flags, Force, command, refuse_existing
-from dragoman.cli.shell.machine import Machine
+from dragoman.cli.shell.flags import Flags, Force, Machine, command, refuse_existing
 from dragoman.core.options import parse_options
 from dragoman.core.own_files import lock_output
 from dragoman.training.adapt import SYSTEMS, Adaptation, AdaptRecipe, check_systems, domain_first

@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import Force, command, command_group, refuse_existing
-from dragoman.cli.shell.machine import Machine
+from dragoman.cli.shell.flags import Force, Machine, command, command_group, refuse_existing
 from dragoman.core.errors import UsageError
 from dragoman.core.options import parse_options
 from dragoman.corpora import CORPORA

@@ -12,13 +12,12 @@ import numpy as np
 import typer
 
 from dragoman.cli.demo_story import Story, show
-from dragoman.cli.shell.flags import command
-from dragoman.cli.shell.machine import Machine
+from dragoman.cli.shell.flags import Machine, command
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, write_error
 from dragoman.core.files import open_output, read_lines
+from dragoman.core.options import read_toml
 from dragoman.core.runtime import Runtime
-from dragoman.core.toml import read_toml
 from dragoman.corpora import CORPORA
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.experiments.results import TuningResults

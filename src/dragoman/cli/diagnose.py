@@ -14,6 +14,7 @@ from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import (
     Flags,
     Force,
+    Machine,
     ModelFolder,
     Prepared,
     SourceFile,
@@ -23,7 +24,6 @@ from dragoman.cli.shell.flags import (
     refuse_existing,
 )
 from dragoman.cli.shell.loading import load_translator
-from dragoman.cli.shell.machine import Machine
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, output_folder, read_lines
 from dragoman.core.runtime import Runtime

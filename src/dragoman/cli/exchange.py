@@ -11,8 +11,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.model import print_model
-from dragoman.cli.shell.flags import Force, command, command_group, refuse_existing
-from dragoman.cli.shell.machine import Machine
+from dragoman.cli.shell.flags import Force, Machine, command, command_group, refuse_existing
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
 from dragoman.core.runtime import Runtime

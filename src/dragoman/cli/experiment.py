@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import Restart, command
-from dragoman.cli.shell.machine import ClusterMachine
+from dragoman.cli.shell.flags import ClusterMachine, Restart, command
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.evaluation.reports.experiment_report import ExperimentReport

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import Flags, command, command_group
-from dragoman.cli.shell.machine import Machine
+from dragoman.cli.shell.flags import Flags, Machine, command, command_group
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime

@@ -17,7 +17,7 @@ import typer
 from numpy.typing import NDArray
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import command
+from dragoman.cli.shell.flags import ClusterMachine, command
 from dragoman.cli.shell.loading import (
     FailedLines,
     Format,
@@ -30,7 +30,6 @@ from dragoman.cli.shell.loading import (
     read_numbers,
     with_id,
 )
-from dragoman.cli.shell.machine import ClusterMachine
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from dragoman.cli.main import paragraphs
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.commands import paragraphs
 from dragoman.cli.shell.flags import KINDS, Kind, command, command_group
 from dragoman.core.errors import UsageError
 from dragoman.core.options import Options

@@ -11,14 +11,11 @@ import typer
 from numpy.typing import NDArray
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import Flags, Force, Prepared, command, command_group, refuse_existing
-from dragoman.cli.shell.machine import Machine
-from dragoman.core.corpus import Bitext
+from dragoman.cli.shell.flags import Flags, Force, Machine, Prepared, command, command_group, refuse_existing
+from dragoman.core.corpus import UNK, Bitext
 from dragoman.core.errors import UsageError
-from dragoman.core.options import parse_options
+from dragoman.core.options import Registry, parse_options
 from dragoman.core.ragged import Ragged
-from dragoman.core.registry import Registry
-from dragoman.core.vocab import UNK
 from dragoman.features import GLOBAL_FEATURES, SPARSE_FEATURES, Feature
 from dragoman.formats.pharaoh import read_links
 from dragoman.formats.tagged_text import TaggedText, read_factored, read_tags

@@ -17,11 +17,11 @@ from dragoman.cli.shell.flags import (
     Flags,
     Force,
     Json,
+    Machine,
     command,
     command_group,
     refuse_existing,
 )
-from dragoman.cli.shell.machine import Machine
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output, read_chunks, read_lines
 from dragoman.core.own_files import lock_output

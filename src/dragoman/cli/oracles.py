@@ -10,9 +10,8 @@ import typer
 
 from dragoman.cli.score import ReferenceFiles, print_signature
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import Flags, ModelFolder, Prepared, SourceFile, WeightsFile, command
+from dragoman.cli.shell.flags import Flags, Machine, ModelFolder, Prepared, SourceFile, WeightsFile, command
 from dragoman.cli.shell.loading import load_translator
-from dragoman.cli.shell.machine import Machine
 from dragoman.core.errors import UsageError
 from dragoman.forest.hope import FEAR, Objective, hope
 from dragoman.metrics.combined import parse_metric

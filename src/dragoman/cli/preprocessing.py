@@ -14,8 +14,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from dragoman.cli.shell.flags import command
-from dragoman.cli.shell.machine import Machine
+from dragoman.cli.shell.flags import Machine, command
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output, read_lines

@@ -14,7 +14,7 @@ from rich.console import Group
 
 from dragoman.cli.score import ReferenceFiles, Seed, print_signature
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import command, command_group
+from dragoman.cli.shell.flags import Machine, command, command_group
 from dragoman.cli.shell.loading import (
     FailedLines,
     Format,
@@ -28,13 +28,12 @@ from dragoman.cli.shell.loading import (
     read_numbers,
     with_id,
 )
-from dragoman.cli.shell.machine import Machine
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.files import open_output
 from dragoman.core.nbest import NBest
 from dragoman.core.options import parse_options
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.evaluation.statistics.significance import bootstrap_scores, confidence_interval
 from dragoman.formats.nbest.format import NBestFormat
 from dragoman.formats.nbest.order import IdOrderCheck, read_texts

@@ -15,8 +15,8 @@ import typer
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import command, command_group
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.journal import weights_file
-from dragoman.core.weights import Weights
 from dragoman.evaluation.statistics.intervals import full_signature
 from dragoman.evaluation.statistics.weight_changes import Change, compare_weights, scale_weights
 from dragoman.metrics.combined import parse_metric

@@ -16,6 +16,7 @@ from dragoman.cli.shell.flags import (
     Documents,
     Flags,
     ModelFolder,
+    ModelMachine,
     Prepared,
     SourceFile,
     Trees,
@@ -23,7 +24,6 @@ from dragoman.cli.shell.flags import (
     command,
 )
 from dragoman.cli.shell.loading import load_translator, read_source, try_count_lines
-from dragoman.cli.shell.machine import ModelMachine
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
 from dragoman.core.runtime import Runtime

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from rich.console import Group
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import Json, command
-from dragoman.cli.shell.machine import Machine
+from dragoman.cli.shell.flags import Json, Machine, command
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output, read_lines

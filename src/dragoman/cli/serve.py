@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.shell.flags import Flags, command
-from dragoman.cli.shell.machine import Machine
+from dragoman.cli.shell.flags import Flags, Machine, command
 from dragoman.core.errors import UsageError
 from dragoman.core.progress import DragomanWarning
 from dragoman.serve.limits import Limits

@@ -8,10 +8,9 @@ from typing import Annotated
 
 import typer
 
+from dragoman.cli.main import MACHINE, MAIN
 from dragoman.cli.model import print_model
-from dragoman.cli.shell.commands import MACHINE, MAIN
-from dragoman.cli.shell.flags import Flags, Force, command, refuse_existing
-from dragoman.cli.shell.machine import ClusterMachine
+from dragoman.cli.shell.flags import ClusterMachine, Flags, Force, command, refuse_existing
 from dragoman.core.checkpoint import StageCheckpoint
 from dragoman.core.errors import UsageError
 from dragoman.core.options import parse_options

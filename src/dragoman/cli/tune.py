@@ -13,14 +13,16 @@ from typing import Annotated
 
 import typer
 
+from dragoman.cli.main import MACHINE, MAIN
 from dragoman.cli.score import ReferenceFiles, print_signature
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.commands import MACHINE, MAIN
 from dragoman.cli.shell.flags import (
     DecisionOptions,
     EvidenceChoice,
     Flags,
+    Machine,
     ModelFolder,
+    ModelMachine,
     NBestSize,
     Prepared,
     Restart,
@@ -31,7 +33,6 @@ from dragoman.cli.shell.flags import (
     command,
 )
 from dragoman.cli.shell.loading import load_translator, sample_drawer
-from dragoman.cli.shell.machine import Machine, ModelMachine
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output
 from dragoman.core.options import parse_options

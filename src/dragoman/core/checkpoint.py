@@ -15,13 +15,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.checksums import compare_checksums, write_checksums
 from dragoman.core.corpus import Bitext
 from dragoman.core.errors import DataError, version, write_error
 from dragoman.core.files import PathLike
 from dragoman.core.own_files import CHECKPOINT, lock_output
 from dragoman.core.progress import SILENT, Progress
-from dragoman.core.store import Arrays, load_arrays
+from dragoman.core.store import Arrays, compare_checksums, load_arrays, write_checksums
 
 _KEY = "key"
 

@@ -1,10 +1,11 @@
-"""Errors that users can cause, each one sentence and a non-zero exit code; and Dragoman's version."""
+"""Errors that a user can cause, each one sentence and a non-zero exit; and the version that they occur in."""
 
 from __future__ import annotations
 
 import errno
 import os
 from functools import cache
+from importlib.util import find_spec
 
 
 class DragomanError(Exception):
@@ -65,3 +66,16 @@ def version() -> str:
     from importlib import metadata
 
     return metadata.version("dragoman")
+
+
+def require_package(module: str, package: str, *, extra: str, purpose: str) -> None:
+    """Refuse to go on without an optional package; one sentence says what needs it and what to install.
+
+    >>> require_package("json", "JSON", extra="json", purpose="a manifest")
+    >>> require_package("no_such_module", "no-such-package", extra="plots", purpose="drawing")
+    Traceback (most recent call last):
+    ...
+    dragoman.core.errors.UsageError: drawing needs no-such-package; install it with: pip install 'dragoman[plots]'
+    """
+    if find_spec(module) is None:
+        raise UsageError(f"{purpose} needs {package}; install it with: pip install 'dragoman[{extra}]'")

@@ -17,12 +17,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dragoman.core.checksums import is_whole
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, open_output
+from dragoman.core.options import read_toml
 from dragoman.core.progress import SILENT, Progress
-from dragoman.core.store import LARGEST
-from dragoman.core.toml import read_toml
+from dragoman.core.store import LARGEST, is_whole
 
 #: The key of an entry that holds the checksums of files.
 FILES = "files"

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import Corpus, Vocab, common_vocab
 from dragoman.core.display import frame, html_table, pluralise
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab, common_vocab
 
 T = TypeVar("T")
 R = TypeVar("R", bound=np.generic)

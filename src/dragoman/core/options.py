@@ -1,24 +1,95 @@
-"""Options as dataclasses: one declaration gives the Python argument, the command-line flag and the TOML key.
+"""Options as dataclasses: one declaration gives Python arguments, flags and TOML keys; and registries by name.
 
     @dataclass(frozen=True)
     class MyOptions(Options):
         iterations: int = option(5, "passes over the data", minimum=1)
 
 Field types may be bool, int, float, str, Path, a Literal of strings, or any of these `| None`.
+
+One table serves flags, keys of TOML files, NAME=VALUE texts and keyword arguments in Python. An old name stands for the
+new one only where the new one is known and the old one is not, so that other options may have the same name.
+
+A registered class derives from the folder's base class and has a `name`. Other packages add theirs through the
+entry-point group `dragoman.<kind>`. A registry may have parts, one for each subtype.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import importlib
+import inspect
+import json
 import math
+import pkgutil
+import tomllib
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, ParamSpec, Self, TypeVar
 
-from dragoman.core.deprecations import current_names
-from dragoman.core.errors import UsageError
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.files import PathLike
+from dragoman.core.progress import SILENT
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: New names of options by their old names.
+RENAMED: Mapping[str, str] = {
+    "course": "validation",
+    "judge_by": "validation_rule",
+    "judge_every": "validate_every",
+    "judge_evidence": "validation_evidence",
+    "judge_samples": "validation_samples",
+    "kept_bytes": "cache_bytes",
+    "largest_turn": "max_angle",
+    "links": "alignment_out",
+    "most": "limit",
+}
+
+
+def current_name(name: str, known: Collection[str]) -> str:
+    """Return the current name of an option, if it is among the known names; without a warning.
+
+    >>> current_name("largest_turn", ["max_angle"]), current_name("largest_turn", ["pop_limit"])
+    ('max_angle', 'largest_turn')
+    """
+    new = RENAMED.get(name)
+    return new if new is not None and new in known and name not in known else name
+
+
+def renaming(old: str, new: str) -> str:
+    """Return the text of the warning for an old name."""
+    return f"{old} is now called {new}; the old name will be dropped in version 0.3"
+
+
+def current_names(values: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """Return values by current names; warn of old names, and refuse an option that is given by both names."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        new = current_name(name, known)
+        if new != name:
+            if new in values:
+                raise UsageError(f"found {name} and {new}, which are the same option; expected {new}")
+            SILENT.warn(renaming(name, new))
+        found[new] = value
+    return found
+
+
+def accept_old_names(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function take keyword arguments by their old names."""
+    known = inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def call(*args: P.args, **named: P.kwargs) -> R:
+        return function(*args, **current_names(named, known))
+
+    return call
+
 
 T = TypeVar("T", bound="Options")
 
@@ -170,3 +241,133 @@ def _is_a(value: Any, kind: Any) -> bool:
     if isinstance(value, bool):
         return kind is bool
     return isinstance(value, int | float if kind is float else str | Path if kind is Path else kind)
+
+
+def read_toml(path: PathLike) -> dict[str, Any]:
+    """Read a TOML file."""
+    try:
+        return parse_toml(Path(path).read_bytes(), path)
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})", path=path) from None
+
+
+def parse_toml(data: bytes, path: PathLike) -> dict[str, Any]:
+    """Parse the contents of a TOML file; `path` is for messages."""
+    try:
+        return tomllib.loads(data.decode())
+    except UnicodeDecodeError:
+        raise DataError("is not UTF-8", path=path, expected="a TOML file") from None
+    except (ValueError, RecursionError) as error:  # also for too long numbers and too deep nesting
+        raise DataError(f"is not TOML ({error})", path=path) from None
+
+
+def format_toml(values: Mapping[str, Any], prefix: str = "") -> str:
+    """Write a mapping of scalars, lists, mappings and lists of mappings as TOML.
+
+    >>> print(format_toml({"order": 3, "lm": [{"name": "lm"}], "settings": {"limit": 6}}), end="")
+    order = 3
+    <BLANKLINE>
+    [[lm]]
+    name = "lm"
+    <BLANKLINE>
+    [settings]
+    limit = 6
+    """
+    lines = [f"{_key(key)} = {_value(value)}\n" for key, value in values.items() if not _is_table(value)]
+    for key, value in values.items():
+        name = f"{prefix}{_key(key)}"
+        if isinstance(value, Mapping):
+            lines.append(f"\n[{name}]\n{format_toml(value, f'{name}.')}")
+        elif _is_table(value):
+            lines += [f"\n[[{name}]]\n{format_toml(row, f'{name}.')}" for row in value]
+    return "".join(lines)
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping) or (
+        isinstance(value, list) and bool(value) and all(isinstance(row, Mapping) for row in value)
+    )
+
+
+def _key(key: str) -> str:
+    return key if key and all(c.isascii() and (c.isalnum() or c in "-_") for c in key) else _string(key)
+
+
+def _string(value: str) -> str:
+    # JSON's escapes are TOML's, except that TOML also wants DEL escaped.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else str(value)
+    if isinstance(value, str | Path):
+        return _string(str(value))
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_value(item) for item in value)}]"
+    raise TypeError(f"cannot write a {type(value).__name__} as TOML")
+
+
+Registered = TypeVar("Registered")
+Part = TypeVar("Part")
+
+
+class Registry(Generic[Registered]):
+    """Classes of one kind by name, from the modules of `package` and from entry points."""
+
+    def __init__(self, kind: str, package: str, base: type[Registered]):
+        self.kind = kind
+        self._package = package
+        self._base = base
+        self.parts: list[Registry[Any]] = []
+
+    def part(self, kind: str, base: type[Part]) -> Registry[Part]:
+        """Return the part of the registry with the classes of one type, including entry points of that kind."""
+        part = _Part(kind, self, base)
+        self.parts.append(part)
+        return part
+
+    @cached_property
+    def _classes(self) -> dict[str, type[Registered]]:
+        package = importlib.import_module(self._package)
+        found: list[Any] = []
+        for module in pkgutil.iter_modules(package.__path__):
+            members = vars(importlib.import_module(f"{self._package}.{module.name}"))
+            found += [m for m in members.values() if isinstance(m, type) and issubclass(m, self._base)]
+        for kind in dict.fromkeys([self.kind, *(part.kind for part in self.parts)]):
+            found += [entry.load() for entry in entry_points(group=f"dragoman.{kind}")]
+        classes: dict[str, type[Registered]] = {}
+        for cls in found:
+            name = cls.__dict__.get("name")
+            if isinstance(name, str) and classes.setdefault(name, cls) is not cls:
+                ours, theirs = (f"{one.__module__}.{one.__qualname__}" for one in (classes[name], cls))
+                raise UsageError(
+                    f"two {self.kind}s are called '{name}': {ours} and {theirs}; expected a name of its own for each"
+                )
+        return classes
+
+    def names(self) -> list[str]:
+        """Return all names, sorted."""
+        return sorted(self._classes)
+
+    def get(self, name: str) -> type[Registered]:
+        """Return the class with that name."""
+        if name not in self._classes:
+            raise UsageError(f"no {self.kind} is called '{name}'; there are {', '.join(self.names())}")
+        return self._classes[name]
+
+
+class _Part(Registry[Registered]):
+    """The classes of a registry that have one type."""
+
+    def __init__(self, kind: str, whole: Registry[Any], base: type[Registered]):
+        super().__init__(kind, whole._package, base)
+        self._whole = whole
+
+    @property
+    def _classes(self) -> dict[str, type[Registered]]:
+        return {name: cls for name, cls in self._whole._classes.items() if issubclass(cls, self._base)}

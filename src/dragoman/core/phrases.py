@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import Corpus, Vocab, common_vocab
 from dragoman.core.display import frame, html_table, pluralise
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab, common_vocab
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.core.registry import Registry
+from dragoman.core.options import Registry
 from dragoman.corpora.builder import BuildableCorpus
 
 CORPORA = Registry("corpus", "dragoman.corpora", BuildableCorpus)

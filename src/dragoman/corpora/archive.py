@@ -10,13 +10,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from dragoman.core.checksums import cache_folder
 from dragoman.core.errors import DataError, UsageError, version
 from dragoman.core.files import PathLike, open_input, open_output, output_folder
-from dragoman.core.options import option
+from dragoman.core.options import format_toml, option
 from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
-from dragoman.core.toml import format_toml
+from dragoman.core.store import cache_folder
 from dragoman.corpora.builder import BuildableCorpus
 from dragoman.corpora.download import download
 

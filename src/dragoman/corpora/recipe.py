@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, version
 from dragoman.core.files import PathLike, open_output, output_folder
-from dragoman.core.options import option
+from dragoman.core.options import format_toml, option
 from dragoman.core.runtime import Runtime
-from dragoman.core.toml import format_toml
 from dragoman.corpora.builder import BuildableCorpus
 from dragoman.corpora.text import fold, normalise
 

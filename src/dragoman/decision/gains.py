@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.corpus import common_vocab
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import common_vocab
 from dragoman.decision.posterior import Posterior
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.chrf import Chrf

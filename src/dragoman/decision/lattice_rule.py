@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.corpus import common_vocab
 from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import common_vocab
 from dragoman.decision.posterior import PosteriorRule
 from dragoman.decision.rule import Decisions
 from dragoman.forest.derivation import best_derivation, yields

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import Corpus, Vocab
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.nbest import NBest
 from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.samples import Samples
-from dragoman.core.vocab import Vocab
 from dragoman.decision.rule import Rule
 
 WeightsFrom = Literal["logprob", "score", "uniform"]

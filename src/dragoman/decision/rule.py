@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import Corpus, Vocab, common_vocab
 from dragoman.core.display import html_table, pluralise, shorten
 from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
@@ -19,7 +19,6 @@ from dragoman.core.options import Options
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.core.vocab import Vocab, common_vocab
 
 #: Lists of hypotheses, samples, or a hypergraph for each sentence.
 Evidence = NBest | Samples | Sequence[Hypergraph]

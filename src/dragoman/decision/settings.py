@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.options import parse_options
+from dragoman.core.options import format_toml, parse_options, read_toml
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.core.toml import format_toml, read_toml
 from dragoman.decision import RULES
 from dragoman.decision.lattice_rule import LatticeRule
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind, Rule

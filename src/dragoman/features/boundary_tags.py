@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.corpus import BOS, EOS, SPECIAL, UNK
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
-from dragoman.core.vocab import BOS, EOS, SPECIAL, UNK
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.feature_types import BoundaryFeature, ModelParts, PairsInUse, learnt_array
 

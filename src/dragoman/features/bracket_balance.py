@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.vocab import UNK, Vocab
+from dragoman.core.corpus import UNK, Vocab
 from dragoman.model.feature_types import SentenceFeature
 
 #: Brackets, and their escapes by the tokeniser of Moses.

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.corpus import UNK, Vocab
 from dragoman.core.store import Arrays
-from dragoman.core.vocab import UNK, Vocab
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.feature_types import ModelParts, learnt_array
 from dragoman.model.grammar import Grammar

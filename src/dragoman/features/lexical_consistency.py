@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.corpus import SPECIAL, Vocab
 from dragoman.core.options import option
-from dragoman.core.vocab import SPECIAL, Vocab
 from dragoman.model.feature_types import DocumentFeature
 
 

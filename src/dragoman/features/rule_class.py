@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.corpus import SPECIAL, UNK
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
-from dragoman.core.vocab import SPECIAL, UNK
 from dragoman.model.feature_types import ModelParts, PairFeature, PairsInUse, learnt_array, named_rows
 
 #: The classes, in the order of their bits, and the patterns of their words.

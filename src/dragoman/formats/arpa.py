@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.corpus import UNK, Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.files import Chunk, PathLike, open_output, read_chunks
 from dragoman.core.phrases import NGrams, NGramTable
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import UNK, Vocab
 from dragoman.formats.faults import check_fault, quote
 
 _ROWS_A_BLOCK = 1 << 16

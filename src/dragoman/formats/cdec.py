@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, open_output, read_lines
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import quote
 from dragoman.formats.grammar_lines import read_numbered_grammar, union_of_rules, write_numbered_grammar
 

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.corpus import Vocab, texts_of
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, read_chunks
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab, texts_of
 from dragoman.formats.faults import FAULTS, check_fault
 from dragoman.formats.pair_lines import Ends, Phrases, first_of_each_pair, points_of, write_pair_lines
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.files import PathLike
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
 from dragoman.formats.grammar_lines import read_numbered_grammar, write_numbered_grammar
 
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.files import Chunk, PathLike, open_output
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
 
 _ROWS_A_BLOCK = 1 << 16
 

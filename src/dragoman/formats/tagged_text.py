@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import SPECIAL, Corpus, Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import SPECIAL, Vocab
 from dragoman.formats.faults import quote
 
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.display import shorten
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.nbest import NBest
 from dragoman.core.progress import Progress
-from dragoman.core.weights import Weights
 from dragoman.decision.gains import Utility, utility_gains
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.rule import Decisions

@@ -7,9 +7,8 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any, get_args, overload
 
-from dragoman.core.deprecations import accept_old_names
 from dragoman.core.errors import UsageError
-from dragoman.core.options import split_options
+from dragoman.core.options import accept_old_names, split_options
 from dragoman.core.progress import Progress, available_cores
 from dragoman.core.runtime import Runtime
 from dragoman.decision.settings import Decision

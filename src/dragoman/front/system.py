@@ -13,14 +13,13 @@ from typing import Any, overload
 from dragoman.core.checkpoint import StageCheckpoint
 from dragoman.core.display import html_table, pluralise
 from dragoman.core.errors import UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.options import split_options
 from dragoman.core.progress import Progress, available_cores, choose_progress
-from dragoman.core.runtime import Runtime
+from dragoman.core.runtime import RequiredFile, Runtime
 from dragoman.core.samples import Samples
-from dragoman.core.weights import Weights
-from dragoman.core.work.workers import RequiredFile
 from dragoman.core.workspace import Workspace, free_memory, memory_size
 from dragoman.decision.settings import Decision
 from dragoman.formats.penn_trees import TreeFile

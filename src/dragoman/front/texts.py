@@ -20,8 +20,7 @@ from dragoman.core.display import shorten
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.progress import Progress, available_cores, choose_progress
-from dragoman.core.runtime import Runtime
-from dragoman.core.work.workers import RequiredFile, Workers
+from dragoman.core.runtime import RequiredFile, Runtime, Workers
 
 #: A file by its name or path, or lines.
 Text = str | PathLike[str] | Iterable[str]

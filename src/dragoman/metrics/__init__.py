@@ -1,6 +1,6 @@
 """Metrics: statistics of each sentence, which are summed and scored; one metric per file."""
 
-from dragoman.core.registry import Registry
+from dragoman.core.options import Registry
 from dragoman.metrics.metric import Metric
 
 METRICS = Registry("metric", "dragoman.metrics", Metric)

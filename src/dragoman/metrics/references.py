@@ -19,12 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import Corpus, Vocab, common_vocab
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import read_lines
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab, common_vocab
 from dragoman.formats.penn_trees import TreeFile, with_trees
 from dragoman.metrics.metric import Scorer
 from dragoman.text.preparation import TextPreparation

@@ -12,25 +12,26 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.checksums import (
+from dragoman.core.corpus import Vocab
+from dragoman.core.errors import DataError, UsageError, version
+from dragoman.core.feature_rows import Weights
+from dragoman.core.files import PathLike, output_folder
+from dragoman.core.journal import weights_file
+from dragoman.core.options import format_toml
+from dragoman.core.progress import ProgressCallback, within
+from dragoman.core.runtime import Runtime
+from dragoman.core.store import (
     CHECKSUMS,
+    Arrays,
     checked_files,
     compare_checksums,
     digest,
     fingerprint,
     is_verified,
     remember_verified,
+    save_arrays,
     write_checksums,
 )
-from dragoman.core.errors import DataError, UsageError, version
-from dragoman.core.files import PathLike, output_folder
-from dragoman.core.journal import weights_file
-from dragoman.core.progress import ProgressCallback, within
-from dragoman.core.runtime import Runtime
-from dragoman.core.store import Arrays, save_arrays
-from dragoman.core.toml import format_toml
-from dragoman.core.vocab import Vocab
-from dragoman.core.weights import Weights
 from dragoman.formats.penn_trees import TreeFile
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.corpus_grammar import CorpusGrammar

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import source_positions, target_positions
+from dragoman.core.corpus import Vocab, source_positions, target_positions
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.phrases import PHRASE_SCORES
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays, check_numbers, check_offsets, check_range, ragged_array, typed_array
-from dragoman.core.vocab import Vocab
 from dragoman.model.grammar import Grammar
 from dragoman.model.rule_scores import AlignedText, RuleExtraction, RuleInstances, TargetCounts, score_instances
 

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import Corpus, common_vocab
 from dragoman.core.errors import UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.files import PathLike
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import common_vocab
-from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.model.feature_types import SPARSE_FEATURES
 from dragoman.model.grammar import Grammar, rules_for

@@ -15,14 +15,13 @@ from typing import ClassVar, Protocol, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.corpus import BOS, EOS, SPECIAL, Vocab
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.options import Options
+from dragoman.core.options import Options, Registry
 from dragoman.core.ragged import Ragged
-from dragoman.core.registry import Registry
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
-from dragoman.core.vocab import BOS, EOS, SPECIAL, Vocab
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.grammar import Grammar

@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import Corpus, Vocab
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays, check_numbers, check_offsets, check_range, ragged_array, typed_array
-from dragoman.core.vocab import Vocab
 from dragoman.model.phrase_table import log_scores, probabilities
 from dragoman.model.rule_scores import HOLE_SIZES
 

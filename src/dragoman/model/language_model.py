@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import BOS, EOS, UNK, Corpus, Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.phrases import NGrams, NGramTable
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import LARGEST, Arrays, blocks, check_numbers, check_offsets, check_range
-from dragoman.core.vocab import BOS, EOS, UNK, Vocab
 
 #: The base-10 log-probability of unknown words in models that have none for `<unk>`.
 MISSING_UNKNOWN = -100.0

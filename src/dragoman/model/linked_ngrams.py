@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.corpus import Vocab
 from dragoman.core.progress import ProgressCallback, within
 from dragoman.core.runtime import Runtime
 from dragoman.core.spill import ArrayBuilder, SlotTable
 from dragoman.core.store import LARGEST, read_rows
-from dragoman.core.vocab import Vocab
 from dragoman.model.language_model import ENTRY, LanguageModel
 
 #: What the work on an n-gram takes, in bytes.

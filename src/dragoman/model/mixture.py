@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.corpus import Vocab, common_vocab
 from dragoman.core.errors import UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.phrases import Components, PhrasePairs
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab, common_vocab
-from dragoman.core.weights import Weights
 
 #: The prefix of the names of interpolation weights.
 INTERPOLATION_PREFIX = "mix."

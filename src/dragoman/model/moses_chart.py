@@ -19,12 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.files import PathLike
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
-from dragoman.core.weights import Weights
 from dragoman.formats.moses.ini import MosesFeature, MosesIni, write_moses_ini
 from dragoman.formats.moses.phrase_table import PENALTY_SCORE
 from dragoman.formats.moses.rule_table import (

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dragoman.core.errors import DataError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.files import PathLike
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.formats.arpa import read_arpa, write_arpa
 from dragoman.formats.moses.ini import MosesFeature, MosesIni
 from dragoman.model.bundle import Model

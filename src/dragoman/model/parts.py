@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 from weakref import WeakKeyDictionary
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError, UsageError, version
-from dragoman.core.options import Options, option
+from dragoman.core.feature_rows import Weights
+from dragoman.core.options import Options, option, read_toml
 from dragoman.core.phrases import REORDERING_SCORES
 from dragoman.core.store import Arrays, load_arrays
-from dragoman.core.toml import read_toml
-from dragoman.core.vocab import Vocab
-from dragoman.core.weights import Weights
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.feature_types import GLOBAL_FEATURES, SPARSE_FEATURES, Feature
 from dragoman.model.grammar import Grammar

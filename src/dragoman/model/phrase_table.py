@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import Corpus, Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.phrases import REORDERING_SCORES, Components, PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays, blocks, check_numbers, check_offsets, check_range, ragged_array, typed_array
-from dragoman.core.vocab import Vocab
 
 #: The logarithm that stands for probability 0, as in Moses.
 LOG_ZERO = -100.0

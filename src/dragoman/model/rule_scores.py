@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Links, aligned_rows, links_before
+from dragoman.core.corpus import Links, Vocab, aligned_rows, links_before
 from dragoman.core.errors import DataError
 from dragoman.core.options import Options, option
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
 from dragoman.model.counted_pairs import CountedPairs, InstanceGroups
 
 #: A count of one in fixed-point integers, whose sums do not depend on their order.

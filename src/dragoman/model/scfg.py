@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from dragoman.core.errors import UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.files import PathLike, open_output, output_folder
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.formats.arpa import read_arpa, write_arpa
 from dragoman.formats.cdec import (
     CdecSegment,

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.feature_rows import Weights
 from dragoman.core.files import open_output
 from dragoman.core.options import Options, option
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.metrics.combined import parse_metric
 from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dragoman.core.errors import DataError, DragomanError, version
+from dragoman.core.feature_rows import Weights
 from dragoman.core.files import PathLike, open_output, output_folder
+from dragoman.core.options import format_toml, read_toml
 from dragoman.core.runtime import Runtime
-from dragoman.core.toml import format_toml, read_toml
-from dragoman.core.weights import Weights
 from dragoman.decision.rule import Rule
 from dragoman.formats.arpa import read_arpa, write_arpa
 from dragoman.model.bundle import Model

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from dragoman.core.feature_rows import Weights
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.features import GLOBAL_FEATURES
 from dragoman.sampling.global_features import document_parts
 from dragoman.sampling.sampler import SampleBatch, Sampler
 from dragoman.sampling.schedule import Sampling
-from dragoman.search.shards import ShardedTranslator
-from dragoman.search.translator import BATCH, Shard, Translator
+from dragoman.search.translator import BATCH, Shard, ShardedTranslator, Translator
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import Corpus, Vocab
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.core.files import PathLike, read_lines
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
-from dragoman.core.weights import Weights
 from dragoman.features import DocumentFeature, GlobalFeature, SentenceFeature
 
 _Words = ctypes.POINTER(ctypes.c_int32)

@@ -9,11 +9,10 @@ from typing import TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import DocumentTrace, Samples
-from dragoman.core.weights import Weights
 from dragoman.features import GlobalFeature
 from dragoman.sampling.chains import ChainResult, ChainSettings, refuse_document_features, run_chains
 from dragoman.sampling.global_features import GlobalFunctions, document_parts

@@ -12,12 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Corpus
-from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.corpus import Corpus, Vocab
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
-from dragoman.core.weights import Weights
 from dragoman.sampling.global_features import GlobalFunctions
 from dragoman.sampling.search_forest import Forest
 from dragoman.search.limits import SearchLimits

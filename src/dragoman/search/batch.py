@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import Corpus, Vocab
 from dragoman.core.display import shorten
 from dragoman.core.errors import DataError
-from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
-from dragoman.core.weights import Weights
 from dragoman.features import PairFeature, PairsInUse, SpanFeature, SpansInUse, SparseFeature
 from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits

@@ -11,9 +11,9 @@ import numpy as np
 from fastapi import APIRouter, Response
 
 from dragoman.core.errors import DragomanError, UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
-from dragoman.core.weights import Weights
 from dragoman.decision import RULES
 from dragoman.decision.posterior import Posterior
 from dragoman.decision.rule import Evidence, Rule

@@ -11,8 +11,8 @@ import numpy as np
 from fastapi import APIRouter, Response
 
 from dragoman.core.errors import DataError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.nbest import NBest
-from dragoman.core.weights import Weights
 from dragoman.formats.nbest.format import NBEST_FORMATS, NBestFormat, sniff
 from dragoman.front.candidates import mbr, rerank
 from dragoman.front.scoring import compare, score

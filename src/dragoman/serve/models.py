@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from dragoman.core.errors import DragomanError, UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.store import Origin, array_origins, changed_in_place, copied_arrays
-from dragoman.core.weights import Weights
 from dragoman.front.system import System, load
 from dragoman.normalisation.normaliser import MODEL, NAME, SpellingNormaliser
 from dragoman.serve import schemas

@@ -15,9 +15,9 @@ from fastapi import APIRouter, Header, Path as InPath, Response
 from fastapi.responses import StreamingResponse
 
 from dragoman.core.errors import DataError, DragomanError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.journal import parse_events
-from dragoman.core.toml import parse_toml
-from dragoman.core.weights import Weights
+from dragoman.core.options import parse_toml
 from dragoman.evaluation.statistics.intervals import full_signature
 from dragoman.metrics.combined import parse_metric
 from dragoman.serve import schemas

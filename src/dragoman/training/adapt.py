@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Bitext, Corpus, Links
 from dragoman.core.errors import UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.files import PathLike
 from dragoman.core.options import Options, option, split_options
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.metrics.references import ReferencedText
 from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel

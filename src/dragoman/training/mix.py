@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Bitext, Corpus, Links
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.files import PathLike
 from dragoman.core.options import Options, option
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.bundle import Model
 from dragoman.model.mixture import (

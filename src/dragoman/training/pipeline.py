@@ -10,15 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from dragoman.core.checkpoint import stage_key
-from dragoman.core.corpus import Bitext, Corpus, Links
+from dragoman.core.corpus import BOS, EOS, Bitext, Corpus, Links
+from dragoman.core.feature_rows import Weights
 from dragoman.core.files import PathLike
 from dragoman.core.options import Options
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.spill import spill_arrays
 from dragoman.core.store import Arrays, ragged_array, save_arrays
-from dragoman.core.vocab import BOS, EOS
-from dragoman.core.weights import Weights
 from dragoman.formats.arpa import read_arpa
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.bundle import Model

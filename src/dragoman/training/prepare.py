@@ -12,12 +12,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.corpus import Bitext, Corpus, CorpusBuilder
+from dragoman.core.corpus import SPECIAL, UNK, Bitext, Corpus, CorpusBuilder
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, read_chunks, read_lines
 from dragoman.core.options import Options, option
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import SPECIAL, UNK
 from dragoman.model.parts import Settings
 from dragoman.text.preparation import DEFAULT_LANGUAGE, Casing, CasingLearner
 from dragoman.text.segment import SEGMENTERS, Segmentation, is_installed, tool_for

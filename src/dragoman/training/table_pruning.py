@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Bitext, Corpus
+from dragoman.core.corpus import UNK, Bitext, Corpus, Vocab
 from dragoman.core.errors import UsageError
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import UNK, Vocab
 
 #: Far below the distance between -log p of different counts, far above rounding.
 _EPSILON = 1e-6

@@ -19,9 +19,8 @@ from dragoman.sampling.draw import Draw, document_shards
 from dragoman.sampling.sampler import SampleBatch
 from dragoman.sampling.schedule import Annealing, Sampling
 from dragoman.search.fixed_translations import parse_markup, prepare_markup, without_markup
-from dragoman.search.shards import ShardedTranslator
 from dragoman.search.translation import SearchResult, Translation
-from dragoman.search.translator import Shard, Translator
+from dragoman.search.translator import Shard, ShardedTranslator, Translator
 from dragoman.text.preparation import TextPreparation
 
 

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from dragoman.core import checksums
-from dragoman.core.checksums import fingerprint, is_verified, remember_verified
+from dragoman.core import store as checksums
+from dragoman.core.store import fingerprint, is_verified, remember_verified
 
 
 @pytest.fixture

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.nbest import Extras, NBest
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
 from oracles import nbest as oracle
 
 WORDS = ["a", "b", "c"]

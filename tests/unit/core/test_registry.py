@@ -3,9 +3,9 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from dragoman.core import registry as registry_module
+from dragoman.core import options as registry_module
 from dragoman.core.errors import UsageError
-from dragoman.core.registry import Registry
+from dragoman.core.options import Registry
 
 
 @pytest.fixture

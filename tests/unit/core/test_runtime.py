@@ -9,8 +9,7 @@ import pytest
 from dragoman.core.checkpoint import StageCheckpoint
 from dragoman.core.errors import DataError
 from dragoman.core.progress import DragomanWarning, Progress
-from dragoman.core.runtime import Runtime, _RemoteTask
-from dragoman.core.work.workers import ThreadWorkers
+from dragoman.core.runtime import Runtime, ThreadWorkers, _RemoteTask
 from dragoman.core.workspace import Workspace
 from oracles.elsewhere import Elsewhere
 

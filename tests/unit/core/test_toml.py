@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from dragoman.core.errors import DataError
-from dragoman.core.toml import format_toml, read_toml
+from dragoman.core.options import format_toml, read_toml
 
 KEYS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 SCALARS = st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | KEYS

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from dragoman.core.corpus import BOS, EOS, SPECIAL, UNK, Vocab
 from dragoman.core.errors import DataError
-from dragoman.core.vocab import BOS, EOS, SPECIAL, UNK, Vocab
 
 WORDS = st.text(st.characters(exclude_characters=" \t\n\v\f\r", exclude_categories=["Cs"]), min_size=1, max_size=12)
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from dragoman.core.errors import DataError
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 
 NAMES = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FFF, categories=("L", "N", "P")), min_size=1).filter(
     lambda name: not name.startswith("#") and name == "".join(name.split())

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import pytest
 
-from dragoman.core.checksums import cache_folder
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
+from dragoman.core.store import cache_folder
 from dragoman.corpora.archive import Archive, ArchiveFile
 
 LINES = [f"line {n}\n".encode() for n in range(10)]

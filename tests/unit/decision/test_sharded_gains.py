@@ -9,8 +9,7 @@ import pytest
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.progress import Progress
-from dragoman.core.runtime import Runtime
-from dragoman.core.work.workers import ThreadWorkers
+from dragoman.core.runtime import Runtime, ThreadWorkers
 from dragoman.decision import gains as sharded_gains
 from dragoman.decision.gains import expected_gains, gains_of_blocks
 from dragoman.decision.posterior import Posterior

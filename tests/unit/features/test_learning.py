@@ -7,8 +7,8 @@ import pytest
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.progress import DragomanWarning
-from dragoman.core.weights import Weights
 from dragoman.features import FEATURES, SPARSE_FEATURES, PairFeature
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.bundle import Model

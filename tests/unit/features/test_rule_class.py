@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
-from dragoman.core.weights import Weights
 from dragoman.features import PairFeature
 from dragoman.features.rule_class import RuleClass
 from dragoman.model.bundle import Model

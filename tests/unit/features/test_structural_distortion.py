@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.core.corpus import Bitext, Corpus, links_of
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 from dragoman.features import HoleFeature
 from dragoman.features.structural_distortion import StructuralDistortion, log_probabilities
 from dragoman.forest.inside_outside import log_partition

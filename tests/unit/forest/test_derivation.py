@@ -3,10 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
 from dragoman.forest.derivation import best_derivation, derivation_features, derivation_scores, segmentations, yields
 from oracles.forest import chain, doubling, random_hypergraphs
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
 from dragoman.forest.derivation import derivation_scores, yields
 from dragoman.forest.hope import FEAR, InDocument, Objective, hope, rescore
 from dragoman.forest.kbest import kbest

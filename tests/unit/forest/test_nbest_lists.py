@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.vocab import Vocab
 from dragoman.forest.derivation import derivation_features, segmentations, yields
 from dragoman.forest.kbest import kbest, nbest
 from oracles.forest import random_hypergraphs

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.files import read_chunks
 from dragoman.core.phrases import NGrams, NGramTable
 from dragoman.core.progress import DragomanWarning
-from dragoman.core.vocab import Vocab
 from dragoman.formats import arpa
 from dragoman.formats.arpa import read_arpa, write_arpa
 

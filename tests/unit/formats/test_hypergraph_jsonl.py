@@ -3,9 +3,9 @@ import json
 import numpy as np
 import pytest
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
-from dragoman.core.vocab import Vocab
 from dragoman.formats.hypergraph_jsonl import format_hypergraph, parse_hypergraph, read_hypergraphs
 from oracles.forest import random_hypergraphs
 

@@ -9,8 +9,8 @@ import pytest
 
 import dragoman as dm
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.progress import Progress
-from dragoman.core.weights import Weights
 from dragoman.decision.mbr import Mbr
 from dragoman.features import FEATURES
 

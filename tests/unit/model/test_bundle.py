@@ -3,8 +3,8 @@ import pytest
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.phrases import PHRASE_SCORES
-from dragoman.core.weights import Weights
 from dragoman.features import FEATURES, SentenceFeature
 from dragoman.model.bundle import Model, verify
 from dragoman.model.edit import encode, filter_to_text

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
-from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
 from dragoman.model.grammar import NONTERMINAL, Grammar
 from dragoman.model.parts import Settings, initial_chart_weights

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import Corpus, Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.phrases import NGrams, NGramTable
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import load_arrays, save_arrays
-from dragoman.core.vocab import Vocab
 from dragoman.model.language_model import MISSING_UNKNOWN, LanguageModel
 from oracles.language_models import kneser_ney, score
 

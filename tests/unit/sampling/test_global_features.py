@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from dragoman import kernels
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
-from dragoman.core.weights import Weights
 from dragoman.features import GLOBAL_FEATURES, DocumentFeature, SentenceFeature
 from dragoman.features.bracket_balance import BracketBalance
 from dragoman.features.length_ratio import LengthRatio

@@ -12,8 +12,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
 from dragoman.sampling.draw import Draw, draw_samples
 from dragoman.sampling.schedule import Sampling
-from dragoman.search.shards import ShardedTranslator
-from dragoman.search.translator import BATCH, Shard, Translator
+from dragoman.search.translator import BATCH, Shard, ShardedTranslator, Translator
 from oracles import phrase_space
 from oracles.elsewhere import Elsewhere
 

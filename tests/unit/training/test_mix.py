@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.core.corpus import Bitext, Corpus, links_of
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 from dragoman.model.bundle import Model
 from dragoman.model.edit import bake
 from dragoman.model.mixture import components_of, unite_tables

@@ -8,8 +8,7 @@ import pytest
 from dragoman.core.corpus import links_of
 from dragoman.core.errors import DataError
 from dragoman.core.progress import Progress
-from dragoman.core.runtime import Runtime
-from dragoman.core.work.workers import ThreadWorkers
+from dragoman.core.runtime import Runtime, ThreadWorkers
 from dragoman.core.workspace import Workspace
 from dragoman.training.phrase_model import PhraseModel, phrase_parts
 from dragoman.training.rules.model import RuleModel, rule_parts

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dragoman.core.corpus import Bitext, Corpus, links_of
+from dragoman.core.corpus import Bitext, Corpus, Vocab, links_of
 from dragoman.core.errors import UsageError
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
 from dragoman.training.extract import extract_phrases
 from dragoman.training.lexical import lexical_tables
 from dragoman.training.phrase_model import PhraseModel

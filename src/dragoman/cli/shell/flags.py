@@ -2,28 +2,34 @@
 
 Fields of an `Options` class have their help and limits with them; `Flags` says how the flags look. Fields of other
 dataclasses are annotated with `typer.Option`, as parameters of commands are (see `machine`).
+
+A parameter of a command whose type is one of these classes becomes its flags (see `flags`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import functools
 import importlib
 import inspect
 import typing
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
-from dragoman.cli.shell.commands import EXAMPLE, HEADING, HelpCommand, HelpGroup, command_entries
+from dragoman.cli.main import EXAMPLE, HEADING, HelpCommand, HelpGroup, command_entries
 from dragoman.core.errors import UsageError
-from dragoman.core.options import Options
+from dragoman.core.options import Options, Registry
 from dragoman.core.own_files import clear_leftovers_of, refuse_foreign_files
-from dragoman.core.registry import Registry
+from dragoman.core.progress import available_cores, live_progress
+from dragoman.core.runtime import RequiredFile, Runtime, Workers
+from dragoman.model.bundle import model_digest
 
 
 @dataclass(frozen=True)
@@ -316,3 +322,74 @@ def _annotated_fields(cls: type) -> list[inspect.Parameter]:
 
 def _sentence(text: str) -> str:
     return text[0].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+_PANEL = "Cluster (needs dragoman[cluster])"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Threads of this process."""
+
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, help="Number of worker threads. Default: all cores.")
+    ] = None
+
+    def runtime(self) -> Runtime:
+        """Return a runtime of this process that reports its progress on the terminal."""
+        return Runtime(threads=self.threads or available_cores(), progress=live_progress()).here()
+
+
+@dataclass(frozen=True)
+class ClusterMachine(Machine):
+    """Threads of this process, or the workers of a cluster."""
+
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            rich_help_panel=_PANEL,
+            help="Workers: local:4 (processes), tcp://host:8786 (a Dask scheduler), or a TOML file of a job queue.",
+        ),
+    ] = None
+    cluster_wait: Annotated[
+        float,
+        typer.Option(
+            "--cluster-wait", min=0.1, rich_help_panel=_PANEL, help="Seconds to wait for the scheduler's answer."
+        ),
+    ] = 10.0
+
+    @contextlib.contextmanager
+    def open(self, *, needs: Sequence[RequiredFile] = (), runtime: Runtime | None = None) -> Iterator[Runtime]:
+        """Yield a runtime with the workers of the cluster, if there is one; check that these have what is needed.
+
+        `runtime` is the one of this process, if the command has made it already.
+        """
+        if self.cluster is not None and self.threads is not None:
+            raise UsageError("--threads are those of this process; expected that or --cluster")
+        here = runtime or self.runtime()
+        with Workers.of(
+            self.cluster, threads=here.threads, patience=self.cluster_wait, progress=here.progress
+        ) as workers:
+            workers.require(needs)
+            yield replace(here, workers=workers)
+
+
+@dataclass(frozen=True)
+class ModelMachine(ClusterMachine):
+    """Threads of this process, or the workers of a cluster, which need the model."""
+
+    send_model: Annotated[
+        bool,
+        typer.Option(
+            "--send-model",
+            rich_help_panel=_PANEL,
+            help="Send the model once to each worker, for workers that do not see its folder.",
+        ),
+    ] = False
+
+    def open_for(self, model: Path, *, runtime: Runtime | None = None) -> AbstractContextManager[Runtime]:
+        """Do as `open` does, and check that workers have the model; send it to them if the user says so."""
+        if self.send_model and self.cluster is None:
+            raise UsageError("--send-model goes with --cluster")
+        return self.open(needs=[RequiredFile.of(model, model_digest, send=self.send_model)], runtime=runtime)

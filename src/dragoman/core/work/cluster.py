@@ -22,8 +22,8 @@ from typing import Any, TypeVar
 
 from dragoman.core.errors import BusyError, DataError, DragomanError, UsageError, version
 from dragoman.core.progress import SILENT, Progress
+from dragoman.core.runtime import Found, Item, RequiredFile, Workers, unfit
 from dragoman.core.work.processes import ONE_THREAD, QUIET, Bundles, Job, Name, Watch, fork_server, loaded_by_workers
-from dragoman.core.work.workers import Found, Item, RequiredFile, Workers, unfit
 
 try:
     import cloudpickle

@@ -9,9 +9,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from dragoman.core.checksums import cache_folder
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.toml import read_toml
+from dragoman.core.options import read_toml
+from dragoman.core.store import cache_folder
 
 #: The class of each queue in dask-jobqueue, and the names of its options there.
 _QUEUES = {

@@ -7,10 +7,10 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from dragoman.core.checksums import is_whole
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
 from dragoman.core.journal import FILES, seal, unseal
+from dragoman.core.store import is_whole
 
 #: The file with the checksums of the others.
 RECORD = "files.json"

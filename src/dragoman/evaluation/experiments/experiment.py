@@ -24,14 +24,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dragoman.core.checksums import digest_file
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
+from dragoman.core.options import format_toml, read_toml
 from dragoman.core.own_files import EXPERIMENT, LOCK, is_leftover, lock_folder
 from dragoman.core.progress import ProgressCallback
-from dragoman.core.runtime import Runtime
-from dragoman.core.toml import format_toml, read_toml
-from dragoman.core.work.workers import RequiredFile
+from dragoman.core.runtime import RequiredFile, Runtime
+from dragoman.core.store import digest_file
 from dragoman.evaluation.experiments.plan import Method, Plan
 from dragoman.evaluation.experiments.translations import Translations
 from dragoman.metrics.references import read_references

@@ -50,10 +50,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from dragoman.core.checksums import digest
-from dragoman.core.deprecations import current_names
 from dragoman.core.errors import DataError, DragomanError
-from dragoman.core.toml import read_toml
+from dragoman.core.options import current_names, read_toml
+from dragoman.core.store import digest
 from dragoman.decision.settings import Decision
 from dragoman.evaluation.experiments.checksummed_files import folder_name
 from dragoman.evaluation.experiments.plan_parts import (

@@ -34,9 +34,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from dragoman.core.checksums import CHECKSUMS, checksum, digest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime
+from dragoman.core.store import CHECKSUMS, checksum, digest
 from dragoman.decision import RULES
 from dragoman.decision.max_derivation import MaxDerivation
 from dragoman.decision.rule import Evidence, EvidenceKind

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.feature_rows import Weights
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.evaluation.experiments.checksummed_files import FileRecord
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.experiments.plan import Method, Plan, TestSet

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError
+from dragoman.core.feature_rows import Weights
+from dragoman.core.options import read_toml
 from dragoman.core.runtime import Runtime
-from dragoman.core.toml import read_toml
-from dragoman.core.weights import Weights
 from dragoman.decision.rule import Rule
 from dragoman.decision.settings import GridPoint, best_point, grid_density, search_grid
 from dragoman.evaluation.experiments.checksummed_files import FileRecord

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from dragoman.core.feature_rows import Weights
 from dragoman.core.files import read_lines
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.evaluation.experiments.checksummed_files import FileRecord
 from dragoman.evaluation.experiments.plan import TestSet
 from dragoman.evaluation.experiments.plan_parts import PlannedDecision

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
-from dragoman.core.extras import require_package
+from dragoman.core.errors import require_package
 from dragoman.core.files import PathLike, open_output
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike
 from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
 from dragoman.formats.moses.table_lines import TableLines, read_table_lines, write_table_lines
 from dragoman.formats.pair_lines import first_of_each_pair
 

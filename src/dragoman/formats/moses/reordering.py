@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import UsageError
 from dragoman.core.files import PathLike
 from dragoman.core.phrases import PairColumns, PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
 from dragoman.formats.moses.table_lines import read_table_lines, write_table_lines
 from dragoman.formats.pair_lines import first_of_each_pair
 

@@ -13,12 +13,12 @@ from dataclasses import replace
 import numpy as np
 
 from dragoman import kernels
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, open_output, read_lines
 from dragoman.core.phrases import PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import quote
 from dragoman.formats.grammar_lines import spell_nonterminals
 from dragoman.formats.moses.phrase_table import pairs_of_table

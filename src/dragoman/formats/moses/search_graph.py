@@ -18,11 +18,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, read_chunks
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
 
 _ID = r"[0-9]{1,9}"
 _NUMBER = r"-?[0-9]+(?:\.[0-9]*)?(?:e[-+]?[0-9]{1,3})?"

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, read_chunks
 from dragoman.core.phrases import PairColumns, PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import FAULTS, check_fault
 from dragoman.formats.pair_lines import Ends, Phrases, points_of, write_pair_lines
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
 
 _ESCAPE = re.compile(r"&((?:amp;)*)#124;")
 _MARK = re.compile(r"\|[0-9]+-[0-9]+\|")

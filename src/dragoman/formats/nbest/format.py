@@ -10,15 +10,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, open_output, read_chunks
 from dragoman.core.nbest import NBest
-from dragoman.core.options import Options
+from dragoman.core.options import Options, Registry
 from dragoman.core.progress import ProgressCallback
-from dragoman.core.registry import Registry
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
 
 # Large enough for a whole list on a single line.
 _SNIFFED_BYTES = 1 << 20

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike
 from dragoman.core.nbest import Extras, NBest
@@ -24,7 +25,6 @@ from dragoman.core.options import option
 from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import quote
 from dragoman.formats.nbest.format import NBestFormat, suggest_format
 from dragoman.formats.nbest.json_rows import FailurePolicy, RowFormat, Rows

@@ -11,13 +11,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike
 from dragoman.core.nbest import Extras, NBest
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import quote
 from dragoman.formats.nbest.format import continued_ids
 from dragoman.formats.nbest.json_values import JsonValue

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.corpus import Vocab, texts_of
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import Chunk, PathLike, read_chunks
@@ -21,7 +22,6 @@ from dragoman.core.nbest import Extras, NBest
 from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab, texts_of
 from dragoman.formats.faults import Faults, check_fault, quote
 from dragoman.formats.nbest.bars import escape_bars, unescape_bars
 from dragoman.formats.nbest.chunks import chunks_by_number

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.files import PathLike, read_lines
 from dragoman.core.nbest import Extras, NBest
 from dragoman.core.options import option
 from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import quote
 from dragoman.formats.nbest.chunks import chunks_by_size
 from dragoman.formats.nbest.format import NBestFormat, continued_ids, suggest_format

@@ -23,6 +23,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike, read_chunks
@@ -31,7 +32,6 @@ from dragoman.core.options import option
 from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
 from dragoman.formats.faults import quote
 from dragoman.formats.nbest.format import NBestFormat, suggest_format
 from dragoman.formats.nbest.lines import warn_of_empty_hypotheses

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import Corpus, Vocab
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
 from dragoman.sampling.chart.forest import ChartForest, ChartText, best_derivations
 from dragoman.sampling.search_forest import log_partitions
 from dragoman.sampling.space import Arrays, DerivationSpace, Features

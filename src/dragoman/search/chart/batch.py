@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.features import HoleFeature, PairFeature, SpanFeature, SpansInUse
 from dragoman.model.bundle import Model
 from dragoman.search.batch import (

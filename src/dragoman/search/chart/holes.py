@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import UsageError
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 from dragoman.features import HoleRows
 
 if TYPE_CHECKING:

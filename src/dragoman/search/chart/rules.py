@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import Corpus, Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.ragged import Ragged, unique_ids
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
 from dragoman.model.grammar import Grammar
 from dragoman.model.parts import GRAMMAR_PENALTY

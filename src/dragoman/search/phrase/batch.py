@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.corpus import BOS, EOS, SPECIAL
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.phrases import REORDERING_SCORES
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import check_range
-from dragoman.core.vocab import BOS, EOS, SPECIAL
-from dragoman.core.weights import Weights
 from dragoman.features import BoundaryFeature, PairFeature, SpanFeature, SpansInUse
 from dragoman.model.bundle import Model
 from dragoman.model.parts import reordering_features

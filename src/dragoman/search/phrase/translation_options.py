@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import Corpus, Vocab
 from dragoman.core.phrases import Components
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
 from dragoman.model.bundle import Model
 from dragoman.model.phrase_table import PhraseTable, log_scores
 from dragoman.search.batch import UNKNOWN_WORD, unknown_words

@@ -1,6 +1,6 @@
 """Word aligners, one algorithm a file: `ALIGNERS.get("diagonal")().align(bitext)`."""
 
-from dragoman.core.registry import Registry
+from dragoman.core.options import Registry
 from dragoman.training.align.base import Aligner, Directions
 
 ALIGNERS: Registry[Aligner] = Registry("aligner", "dragoman.training.align", Aligner)

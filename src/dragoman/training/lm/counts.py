@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
+from dragoman.core.corpus import BOS, EOS
 from dragoman.core.errors import DataError
 from dragoman.core.progress import ProgressCallback, within
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.spill import KeyLists, SpilledArrays
 from dragoman.core.store import Arrays, ArrayWriter, load_arrays
-from dragoman.core.vocab import BOS, EOS
 from dragoman.core.workspace import Workspace
 
 #: Memory for counting a word of the text, and for merging an n-gram, in bytes.

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import BOS, UNK, Corpus, Vocab
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.phrases import NGrams, NGramTable
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import BOS, UNK, Vocab
 from dragoman.model.language_model import LanguageModel
 from dragoman.training.mix import Floats, fit_mixture_weights
 

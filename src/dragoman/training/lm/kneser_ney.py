@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import BOS, EOS, UNK, Corpus, Vocab
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.options import Options, option
 from dragoman.core.phrases import NGrams, NGramTable
@@ -20,7 +20,6 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.spill import ArrayBuilder, spill_arrays
 from dragoman.core.store import read_rows
-from dragoman.core.vocab import BOS, EOS, UNK, Vocab
 from dragoman.core.workspace import Workspace
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.linked_ngrams import LinkedNGrams, index_ngrams

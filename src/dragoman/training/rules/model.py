@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Bitext, Links
+from dragoman.core.corpus import Bitext, Links, Vocab
 from dragoman.core.errors import UsageError
 from dragoman.core.options import option
 from dragoman.core.phrases import PhrasePairs
@@ -26,7 +26,6 @@ from dragoman.core.progress import within
 from dragoman.core.runtime import Runtime
 from dragoman.core.spill import spill_arrays
 from dragoman.core.store import Arrays, ArrayWriter, load_arrays
-from dragoman.core.vocab import Vocab
 from dragoman.core.workspace import Workspace
 from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.grammar import Grammar

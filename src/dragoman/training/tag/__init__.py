@@ -1,6 +1,6 @@
 """Part-of-speech taggers, one a file: `TAGGERS.get("textblob")().tag_lines(lines)`."""
 
-from dragoman.core.registry import Registry
+from dragoman.core.options import Registry
 from dragoman.training.tag.tagger import Tagger
 
 TAGGERS: Registry[Tagger] = Registry("tagger", "dragoman.training.tag", Tagger)

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.feature_rows import Weights
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.forest.batch import Batch
 from dragoman.forest.derivation import yields
 from dragoman.forest.kbest import kbest

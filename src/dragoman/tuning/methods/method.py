@@ -13,17 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.options import Options
 from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.features import DocumentFeature
 from dragoman.metrics.combined import CombinedScorer
 from dragoman.metrics.metric import Scorer
 from dragoman.metrics.precomputed import PrecomputedScorer
 from dragoman.model.bundle import Model
-from dragoman.search.shards import ShardedTranslator
-from dragoman.search.translator import Translator
+from dragoman.search.translator import ShardedTranslator, Translator
 from dragoman.tuning.problems.evidence import DecodingResults
 from dragoman.tuning.problems.hope_fear import HypothesisFinder, HypothesisSettings
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError
-from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.core.options import option
 from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.forest.hope import BEAM
 from dragoman.text.words import words_of
 from dragoman.tuning.methods.method import (

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.errors import UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
 from dragoman.sampling.draw import Draw, draw_samples
 from dragoman.sampling.schedule import Sampling

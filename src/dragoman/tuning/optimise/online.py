@@ -22,10 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, DragomanError
-from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 
 Found = TypeVar("Found")
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import Corpus, Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import output_folder
@@ -30,7 +30,6 @@ from dragoman.core.store import (
     save_arrays,
     typed_array,
 )
-from dragoman.core.vocab import Vocab
 from dragoman.forest.batch import Batch
 from dragoman.forest.derivation import best_derivation, yields
 from dragoman.forest.operations import merge

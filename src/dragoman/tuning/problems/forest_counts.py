@@ -8,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import SPECIAL, Corpus, Vocab
 from dragoman.core.errors import UsageError
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import SPECIAL, Vocab
 from dragoman.decision.lattice_rule import NGramValues
 from dragoman.forest.log_linear import LogLinear
 from dragoman.forest.ngrams import SplitHypergraph, split_by_context

@@ -14,20 +14,17 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.corpus import Corpus
-from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.corpus import Corpus, Vocab
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
-from dragoman.core.weights import Weights
 from dragoman.forest.derivation import derivation_scores, yields
 from dragoman.forest.hope import BEAM, FEAR, InDocument, Objective, hope, rescore
 from dragoman.forest.kbest import kbest
 from dragoman.metrics.bleu import BleuScorer
 from dragoman.metrics.metric import Scorer
-from dragoman.search.shards import TranslatorSpec
 from dragoman.search.translation import SearchResult
-from dragoman.search.translator import Translator
+from dragoman.search.translator import Translator, TranslatorSpec
 from dragoman.text.words import words_of
 from dragoman.tuning.problems.forest_counts import ReferenceWords
 from dragoman.tuning.problems.pseudo_document import perfect_document, worth

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.files import output_folder
 from dragoman.core.nbest import NBest
+from dragoman.core.options import format_toml, read_toml
 from dragoman.core.own_files import EVIDENCE
 from dragoman.core.phrases import Components
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import check_numbers, load_arrays, save_arrays, typed_array
-from dragoman.core.toml import format_toml, read_toml
-from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
 from dragoman.model.bundle import Model
 from dragoman.model.mixture import interpolation_weight_names, read_interpolation_weights

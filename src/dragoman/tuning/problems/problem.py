@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
 from dragoman.model.mixture import INTERPOLATION_PREFIX
 from dragoman.model.parts import GRAMMAR_PENALTY

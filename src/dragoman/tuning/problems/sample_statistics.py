@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import DocumentTrace, Samples
-from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
 
 Vector = NDArray[np.float64]

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.checksums import digest
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.journal import weights_file
 from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
+from dragoman.core.store import digest
 from dragoman.decision.settings import Decision
 from dragoman.forest.prune import prune_to_density
 from dragoman.metrics.combined import parse_metric
@@ -29,8 +29,7 @@ from dragoman.metrics.references import UNHEARD, ReferencedText, read_references
 from dragoman.model.bundle import Model, model_digest
 from dragoman.sampling.global_features import document_bounds, read_documents
 from dragoman.search.limits import SearchLimits, SpaceLimits
-from dragoman.search.shards import ShardedTranslator
-from dragoman.search.translator import Shard, Translator
+from dragoman.search.translator import Shard, ShardedTranslator, Translator
 from dragoman.translation.stream import Stream
 from dragoman.tuning.methods.method import Learner, TrainingSet, Tuner, TuningMethod
 from dragoman.tuning.problems.evidence import (

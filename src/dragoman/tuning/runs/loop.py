@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.journal import evidence_name
 from dragoman.core.options import Options, option
 from dragoman.core.progress import format_duration
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Scorer
 from dragoman.tuning.methods.method import (
     LARGEST_WEIGHT,

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.core.files import PathLike
 from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.tokeniser_choice import metrics_for
 from dragoman.tuning.problems.problem import MOST_DENSE, Problem, best_rows

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.checksums import checksum, is_whole
 from dragoman.core.errors import DataError, version
+from dragoman.core.feature_rows import Weights
 from dragoman.core.files import PathLike, open_output
 from dragoman.core.journal import (
     FILES,
@@ -27,9 +27,9 @@ from dragoman.core.journal import (
     unseal,
     weights_name,
 )
+from dragoman.core.options import format_toml, read_toml
 from dragoman.core.own_files import LOCK, RUN, is_leftover, lock_folder
-from dragoman.core.toml import format_toml, read_toml
-from dragoman.core.weights import Weights
+from dragoman.core.store import checksum, is_whole
 from dragoman.tuning.methods.method import Checkpoint, Report
 
 _VERSION = "version"

@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 
 from dragoman.core.corpus import Corpus
+from dragoman.core.feature_rows import Weights
 from dragoman.core.options import Options, option
 from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.decision.settings import Decision
 from dragoman.metrics.metric import Scorer
 from dragoman.sampling.draw import Draw

@@ -13,11 +13,11 @@ import cloudpickle
 import distributed
 import pytest
 
-from dragoman.core.checksums import digest_file
 from dragoman.core.errors import BusyError, DataError, UsageError
+from dragoman.core.runtime import RequiredFile, ThreadWorkers, Workers
+from dragoman.core.store import digest_file
 from dragoman.core.work import cluster as clusters
 from dragoman.core.work.cluster import ClusterWorkers
-from dragoman.core.work.workers import RequiredFile, ThreadWorkers, Workers
 
 # Workers cannot import this file: what it defines goes to them as a whole.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from dragoman.core.errors import UsageError
-from dragoman.core.work.workers import ThreadWorkers, Workers
+from dragoman.core.runtime import ThreadWorkers, Workers
 
 
 def test_threads_share_what_they_have_among_jobs():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.experiments.plan import Method, Plan
 from dragoman.evaluation.experiments.results import TuningResults, systems_of

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.files import read_chunks
 from dragoman.core.phrases import PHRASE_SCORES
 from dragoman.core.progress import DragomanWarning, Progress
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import Vocab
 from dragoman.formats.moses import table_lines
 from dragoman.formats.moses.phrase_table import read_phrase_table, write_phrase_table
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.files import read_chunks
 from dragoman.core.phrases import PHRASE_SCORES
 from dragoman.core.progress import DragomanWarning
-from dragoman.core.vocab import Vocab
 from dragoman.formats.moses import table_lines
 from dragoman.formats.moses.rule_table import read_rule_table, write_rule_table
 from dragoman.model.grammar import Grammar

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.nbest import NBest
 from dragoman.core.progress import DragomanWarning
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
 from dragoman.formats.nbest.flat import FlatNBest
 from dragoman.formats.nbest.format import NBEST_FORMATS, read_nbest, sniff
 from dragoman.formats.nbest.joshua import JoshuaNBest

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dragoman import kernels
-from dragoman.core.vocab import Vocab
+from dragoman.core.corpus import Vocab
 from dragoman.features.lexical_consistency import LexicalConsistency
 from oracles.lexical_consistency import lexical_consistency
 

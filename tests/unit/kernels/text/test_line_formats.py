@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from dragoman import kernels
+from dragoman.core.corpus import Vocab, texts_of
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab, texts_of
 from dragoman.formats.pair_lines import points_of
 from oracles import line_formats as oracle
 

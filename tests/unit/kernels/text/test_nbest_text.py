@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from dragoman import kernels
+from dragoman.core.corpus import Vocab
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import Vocab
 from oracles import nbest as oracle
 
 SPACES = st.sampled_from([b" ", b" ", b" ", b"  ", b"\t"])

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from dragoman import kernels
+from dragoman.core.corpus import texts_of
 from dragoman.core.ragged import Ragged
-from dragoman.core.vocab import texts_of
 from oracles import text as oracle
 from oracles.sequences import intern_sequences
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
-from dragoman.core.weights import Weights
 from dragoman.features import FEATURES
 from dragoman.features.lexical_consistency import LexicalConsistency
 from dragoman.sampling.annealing import anneal

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.ragged import Ragged
-from dragoman.core.weights import Weights
 from dragoman.sampling.phrase.space import PhraseSpace
 from dragoman.sampling.schedule import Schedule, cooling
 from dragoman.search.limits import SpaceLimits

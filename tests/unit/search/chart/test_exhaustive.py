@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError
-from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.features import HoleFeature, HoleRows, PairFeature, SpanFeature
 from dragoman.forest.derivation import translation_log_probability
 from dragoman.forest.inside_outside import expected_features, log_partition

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import UsageError
-from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.features import HoleRows
 from dragoman.search.chart.holes import by_class, classes_of_rules
 from dragoman.search.chart.translator import ChartTranslator

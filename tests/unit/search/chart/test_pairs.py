@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dragoman.core.corpus import UNK
 from dragoman.core.errors import UsageError
-from dragoman.core.vocab import UNK
 from dragoman.features.boundary_tags import BoundaryTags
 from dragoman.features.phrase_length import PhraseLength
 from dragoman.features.unlinked_words import WordDeletion, WordInsertion

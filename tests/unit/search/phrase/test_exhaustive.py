@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.phrase.translator import PhraseTranslator
 from oracles import forest, phrase_space

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 from dragoman.model.bundle import Model
 from dragoman.model.edit import bake, encode, filter_to_text
 from dragoman.search.limits import SpaceLimits

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import BOS, UNK, Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import DragomanWarning, Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import BOS, UNK
 from dragoman.model.language_model import LanguageModel
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from oracles.language_models import kneser_ney

@@ -3,12 +3,11 @@ import itertools
 import numpy as np
 import pytest
 
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import BOS, Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.vocab import BOS
 from dragoman.model.language_model import LanguageModel
 from dragoman.training.lm.interpolate import estimate_interpolation_weights, interpolate
 from dragoman.training.lm.kneser_ney import KneserNey, estimate

@@ -9,9 +9,9 @@ import pytest
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.progress import DragomanWarning
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.features import FEATURES
 from dragoman.metrics.bleu import Bleu
 from dragoman.tuning.methods import method as learner, mira_online

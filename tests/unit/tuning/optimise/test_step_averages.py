@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 from dragoman.tuning.optimise.online import StepAverages
 
 NAMES = ["a", "b", "new", "never"]

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import dragoman as dm
+from dragoman.core.feature_rows import Weights
 from dragoman.core.files import read_lines
-from dragoman.core.weights import Weights
 from dragoman.model.bundle import Model
-from dragoman.search.shards import ShardedTranslator
-from dragoman.search.translator import Translator
+from dragoman.search.translator import ShardedTranslator, Translator
 from dragoman.tuning.problems.evidence import Decoding
 from dragoman.tuning.runs.job import TuningSetDecoder
 

@@ -12,9 +12,9 @@ import pytest
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import BusyError, DataError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Optimum, Tuner
 from dragoman.tuning.runs.loop import Loop, reason_to_stop, say_how_long, select_weights

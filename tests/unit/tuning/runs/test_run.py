@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import DataError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.journal import weights_file
-from dragoman.core.weights import Weights
 from dragoman.tuning.runs.run import Record, Run
 
 WEIGHTS = [Weights({"lm": 0.5 + i, "tm": 1.0}) for i in range(4)]

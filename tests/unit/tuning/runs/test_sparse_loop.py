@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.errors import UsageError
-from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.tuning import TUNERS
 from dragoman.tuning.problems.evidence import DecodedLists
 from dragoman.tuning.runs.loop import Loop

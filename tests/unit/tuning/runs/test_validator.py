@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from dragoman.core.feature_rows import Weights
 from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.tuning.methods.method import Checkpoint, Learner, TrainingSet
 from dragoman.tuning.runs.loop import OnlineTraining, run_tuning
 from dragoman.tuning.runs.run import Run

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError
+from dragoman.core.feature_rows import Weights
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.sampling.schedule import checked_seed
 from dragoman.tuning.methods.method import Checkpoint, Learner, State, TrainingSet, saved_numbers
 from dragoman.tuning.methods.samplerank.jumps import JumpSteps

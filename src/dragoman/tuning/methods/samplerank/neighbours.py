@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
-from dragoman.search.shards import ShardedTranslator
+from dragoman.search.translator import ShardedTranslator
 from dragoman.tuning.methods.method import FeatureSelector, State, TrainingSet
 from dragoman.tuning.methods.samplerank.jumps import Jumps, JumpSteps
 from dragoman.tuning.methods.samplerank.pools import ForestSearch, Pools

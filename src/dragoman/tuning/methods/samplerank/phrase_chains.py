@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import Corpus
+from dragoman.core.corpus import Corpus, Vocab
 from dragoman.core.errors import DataError
-from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.vocab import Vocab
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.features import GlobalFeature
 from dragoman.metrics.bleu import BleuScorer
 from dragoman.metrics.metric import Scorer

@@ -20,8 +20,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.store import check_numbers, check_offsets, typed_array
 from dragoman.forest.hope import FEAR, hope
 from dragoman.metrics.metric import Scorer
-from dragoman.search.shards import ShardedTranslator
-from dragoman.search.translator import Shard, Translator
+from dragoman.search.translator import Shard, ShardedTranslator, Translator
 from dragoman.tuning.problems.hope_fear import HypothesisFinder, HypothesisSettings
 
 #: Prefix of the names of a pool's arrays.

@@ -17,8 +17,7 @@ from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Scorer
 from dragoman.search.limits import SpaceLimits
-from dragoman.search.shards import ShardedTranslator, TranslatorSpec
-from dragoman.search.translator import Translator
+from dragoman.search.translator import ShardedTranslator, Translator, TranslatorSpec
 
 #: The batches of each chain; a batch is an array of units, which are sentences or documents.
 Plan = Sequence[Sequence[NDArray[np.int64]]]

@@ -6,9 +6,9 @@ Distributions are compared with enumeration in tests/statistical; here the kerne
 import numpy as np
 import pytest
 
+from dragoman.core.feature_rows import Weights
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.features.length_ratio import LengthRatio
 from dragoman.sampling.chains import ChainSettings, run_chains
 from dragoman.sampling.global_features import GlobalFunctions

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.weights import Weights
+from dragoman.core.feature_rows import Weights
 from dragoman.features import FEATURES
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.chrf import Chrf

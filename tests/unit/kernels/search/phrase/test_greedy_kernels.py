@@ -8,9 +8,9 @@ import contextlib
 import numpy as np
 import pytest
 
+from dragoman.core.feature_rows import Weights
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.core.weights import Weights
 from dragoman.search.limits import HillClimbing, SpaceLimits
 from dragoman.search.phrase.greedy import hill_climb, neighbours
 from dragoman.search.phrase.translator import PhraseTranslator

@@ -7,8 +7,7 @@ import pytest
 
 from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
-from dragoman.search.shards import ShardedTranslator
-from dragoman.search.translator import Translator
+from dragoman.search.translator import ShardedTranslator, Translator
 from dragoman.tuning.methods.method import FeatureSelector
 from dragoman.tuning.methods.samplerank.rank_chains import (
     RankChains,
