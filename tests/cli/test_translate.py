@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 import dragoman as dm
+from dragoman.cli.shell.flags import ModelMachine
 from dragoman.core.feature_rows import Weights
 from dragoman.forest.derivation import best_derivation
 from dragoman.formats.hypergraph_jsonl import read_hypergraphs
@@ -233,3 +234,8 @@ def test_weights_that_overflow_are_an_error_with_a_name(dragoman, model, toy, tm
     assert result.code == 1
     assert "word_penalty is" in result.error
     assert not result.out
+
+
+def test_only_workers_of_a_cluster_need_a_digest_of_the_model(tmp_path):
+    with ModelMachine(threads=3).open_for(tmp_path / "not read") as runtime:
+        assert (runtime.threads, runtime.workers.count) == (3, 3)

@@ -21,7 +21,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from dragoman.core.errors import DragomanError, write_error
-from dragoman.core.options import current_name, renaming
+from dragoman.core.options import RENAMED, current_name, renaming
 from dragoman.core.progress import live_progress
 
 Row = tuple[str, str]
@@ -70,8 +70,10 @@ def _current_flag(argument: str, known: Mapping[str, str]) -> str:
     """Replace an old flag by the current one, with a warning; `known` are flags by their names in Python."""
     flag, equals, value = argument.partition("=")
     name = flag.removeprefix("--").replace("-", "_")
+    if name not in RENAMED or not flag.startswith("--"):
+        return argument
     new = current_name(name, known)
-    if new == name or not flag.startswith("--"):
+    if new == name:
         return argument
     live_progress().warn(renaming(flag, known[new]))
     return f"{known[new]}{equals}{value}"

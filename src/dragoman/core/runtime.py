@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Generic, Protocol, Self, TypeVar
@@ -321,7 +321,7 @@ class Runtime:
 
     threads: int = 1
     progress: Progress = SILENT
-    workspace: Workspace = field(default_factory=Workspace)
+    workspace: Workspace = Workspace()
     workers: Workers = ThreadWorkers()
     checkpoint: StageCheckpoint | None = None
 

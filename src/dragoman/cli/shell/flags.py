@@ -28,7 +28,7 @@ from dragoman.core.errors import UsageError
 from dragoman.core.options import Options, Registry
 from dragoman.core.own_files import clear_leftovers_of, refuse_foreign_files
 from dragoman.core.progress import available_cores, live_progress
-from dragoman.core.runtime import RequiredFile, Runtime, Workers
+from dragoman.core.runtime import RequiredFile, Runtime, ThreadWorkers, Workers
 from dragoman.model.bundle import model_digest
 
 
@@ -337,7 +337,8 @@ class Machine:
 
     def runtime(self) -> Runtime:
         """Return a runtime of this process that reports its progress on the terminal."""
-        return Runtime(threads=self.threads or available_cores(), progress=live_progress()).here()
+        threads = self.threads or available_cores()
+        return Runtime(threads=threads, progress=live_progress(), workers=ThreadWorkers(threads))
 
 
 @dataclass(frozen=True)
@@ -368,6 +369,9 @@ class ClusterMachine(Machine):
         if self.cluster is not None and self.threads is not None:
             raise UsageError("--threads are those of this process; expected that or --cluster")
         here = runtime or self.runtime()
+        if self.cluster is None:
+            yield here
+            return
         with Workers.of(
             self.cluster, threads=here.threads, patience=self.cluster_wait, progress=here.progress
         ) as workers:
@@ -392,4 +396,6 @@ class ModelMachine(ClusterMachine):
         """Do as `open` does, and check that workers have the model; send it to them if the user says so."""
         if self.send_model and self.cluster is None:
             raise UsageError("--send-model goes with --cluster")
+        if self.cluster is None:
+            return self.open(runtime=runtime)
         return self.open(needs=[RequiredFile.of(model, model_digest, send=self.send_model)], runtime=runtime)

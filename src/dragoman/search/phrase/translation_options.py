@@ -167,10 +167,10 @@ class OptionCollector:
     def __init__(self, model: Model, *, table_limit: int, drop_unknown: bool = False):
         self._model = model
         self._tables = list(model.tables.values())
-        self._longest = [max(1, table.max_source_length) for table in self._tables]
         self._limit = table_limit
         self._drop_unknown = drop_unknown
         self._are_mixed = any(table.components is not None for table in self._tables)
+        self._longest = [max(1, table.max_source_length) for table in self._tables]
         # Targets of all tables in one numbering, so that the same pair in two tables is one option.
         if len(self._tables) == 1:
             self._targets = self._tables[0].targets
