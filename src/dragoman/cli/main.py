@@ -209,7 +209,7 @@ class CommandEntry:
 def command_entries() -> dict[str, CommandEntry]:
     """Return all commands by name."""
     found = {}
-    for file in Path(__file__).parent.parent.glob("*.py"):
+    for file in Path(__file__).parent.glob("*.py"):
         docstring = file.read_text(encoding="utf-8").split('"""')[1]
         for name, summary in _COMMAND_LINE.findall(docstring):
             found[name] = CommandEntry(f"dragoman.cli.{file.stem}", summary[0].upper() + summary[1:])

@@ -1,4 +1,4 @@
-"""Options as dataclasses: one declaration gives Python arguments, flags and TOML keys; and registries by name.
+"""Options as dataclasses: one declaration gives the Python argument, the command-line flag and the TOML key.
 
     @dataclass(frozen=True)
     class MyOptions(Options):
@@ -6,10 +6,13 @@
 
 Field types may be bool, int, float, str, Path, a Literal of strings, or any of these `| None`.
 
-One table serves flags, keys of TOML files, NAME=VALUE texts and keyword arguments in Python. An old name stands for the
-new one only where the new one is known and the old one is not, so that other options may have the same name.
+Options are read from and written to TOML files, which the standard library can only read. Old names still work in this
+version, with a warning; version 0.3 drops them. One table serves flags, keys of TOML files, NAME=VALUE texts and
+keyword arguments in Python. An old name stands for the new one only where the new one is known and the old one is not,
+so that other options may have the same name.
 
-A registered class derives from the folder's base class and has a `name`. Other packages add theirs through the
+Classes that can be chosen by name are in registries: each folder of algorithms has one, and a new file is enough. A
+registered class derives from the folder's base class and has a `name`. Other packages add theirs through the
 entry-point group `dragoman.<kind>`. A registry may have parts, one for each subtype.
 """
 
@@ -29,11 +32,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, ParamSpec, Self, TypeVar
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.files import PathLike
 from dragoman.core.progress import SILENT
+
+if TYPE_CHECKING:  # `dragoman --help` does not wait for what reads compressed files
+    from dragoman.core.files import PathLike
 
 P = ParamSpec("P")
 R = TypeVar("R")
