@@ -125,7 +125,7 @@ class WorkItem(Protocol[Input, Output]):
     """Work on one item of many, here, or on a worker as `remote`, which also returns its messages."""
 
     @property
-    def remote(self) -> Callable[[Input], tuple[Output, ProgressRecorder]]:
+    def on_worker(self) -> Callable[[Input], tuple[Output, ProgressRecorder]]:
         """The same work, as it is sent to workers."""
 
     def __call__(self, item: Input, /) -> Output:
@@ -201,7 +201,7 @@ class Workers(ABC):
         self, task: WorkItem[Item, Found], items: Iterable[Item], threads: int, window: int | None
     ) -> Iterator[Found]:
         """Yield the result of a task for each item, in order; items are spread over workers, or here over `threads`."""
-        for found, told in self.map(task.remote, items, window=window):
+        for found, told in self.map(task.on_worker, items, window=window):
             task.replay(told)
             yield found
 
@@ -393,7 +393,7 @@ class _Task(Generic[Item, Made]):
     runtime: Runtime
 
     @property
-    def remote(self) -> _RemoteTask[Item, Made]:
+    def on_worker(self) -> _RemoteTask[Item, Made]:
         """The same work, as it is sent to workers."""
         return _RemoteTask(self.work)
 
