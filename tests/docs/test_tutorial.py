@@ -2,9 +2,12 @@
 
 import importlib.util
 import re
+import shutil
 
 import pytest
 from pages import ROOT, blocks, files_in, quoted, session, shell
+
+import dragoman as dm
 
 pytestmark = pytest.mark.slow
 
@@ -38,6 +41,29 @@ def test_commands_are_found_and_those_not_to_be_run_are_not():
 def test_a_command_that_fails_is_named(tmp_path):
     with pytest.raises(AssertionError, match="failed: false"):
         followed("Say\n\n    false\n    true\n", tmp_path)
+
+
+def test_the_readme_s_python_runs(tmp_path):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (program,) = [body for kind, body in blocks(text) if kind == "python"]
+    dm.example(tmp_path)
+    for side in ("fr", "en"):
+        (tmp_path / f"dev.{side}").rename(tmp_path / f"test.{side}")
+        lines = (tmp_path / f"train.{side}").read_text(encoding="utf-8").splitlines(keepends=True)
+        (tmp_path / f"dev.{side}").write_text("".join(lines[:15]), encoding="utf-8")
+    shutil.rmtree(tmp_path / "model")
+    said = followed(f"Run\n\n```python\n{program}print(*systems['tuned'], sep='\\n')\n```\n", tmp_path)
+    assert len(said.splitlines()) >= len((tmp_path / "test.fr").read_text(encoding="utf-8").splitlines())
+    assert (tmp_path / "run" / "weights.txt").stat().st_size
+
+
+def test_every_other_block_says_why_it_is_not_run():
+    """Pages of docs/how-to and the tutorial are run whole; what other documents show as code is marked."""
+    run = [*(ROOT / "docs/how-to").glob("*.md"), ROOT / "docs/tutorial.md", ROOT / "README.md"]
+    others = [path for path in [ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")] if path not in run]
+    assert len(others) > 20
+    unmarked = {str(path.relative_to(ROOT)): list(blocks(path.read_text(encoding="utf-8"))) for path in others}
+    assert {name: found for name, found in unmarked.items() if found} == {}
 
 
 @BIBLE
