@@ -34,6 +34,7 @@ print(json.dumps(answers))
 """
 
 
+@pytest.mark.slow
 def test_every_benchmark_tells_its_options() -> None:
     command = [sys.executable, "-c", ASK, str(BENCHMARKS), *map(str, SCRIPTS)]
     answers = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)

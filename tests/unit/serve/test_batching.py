@@ -165,6 +165,7 @@ def test_a_batch_that_nobody_waits_for_is_told_to_stop(batcher, monkeypatch):
     assert asyncio.run(ask())
 
 
+@pytest.mark.slow
 def test_slow_work_has_its_time_and_its_queue():
     pool = SlowPool(workers=1, queue=1, seconds=0.05)
     may_go = threading.Event()

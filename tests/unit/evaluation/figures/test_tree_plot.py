@@ -71,6 +71,7 @@ def test_a_rule_is_a_bar_over_its_words_and_holes_have_the_colour_of_what_fills_
     assert len(links) == len(TREE.all_links()) == 5
 
 
+@pytest.mark.slow
 def test_no_box_hides_another_and_nothing_leaves_the_picture():
     rng = np.random.default_rng(4)
     model = linked_rules.with_random_links(chart_space.random_model(rng, grammars=2, rules=40), rng)

@@ -271,6 +271,7 @@ def tables(draw):
     return "\n".join(lines)
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(tables())
 def test_round_trip(tmp_path, text):

@@ -222,6 +222,7 @@ def test_what_cannot_be_read_back_is_not_written(write, tmp_path):
     assert (tmp_path / "out").read_text() == "a [X] ||| b [X] ||| 1 ||| ||| ||| |||\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not REAL.exists(), reason="needs the real tables")
 @pytest.mark.parametrize("pair", ["fr-en", "de-en"])
 def test_a_real_table_comes_back_line_for_line(tmp_path, pair):

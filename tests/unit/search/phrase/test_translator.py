@@ -121,6 +121,7 @@ def test_a_search_that_would_grow_too_large_is_refused():
         )
 
 
+@pytest.mark.slow
 def test_time_is_linear_in_the_length():
     limits = SearchLimits(pop_limit=5, max_words=10**6)
     translator = PhraseTranslator(model_of(4), limits=limits)

@@ -163,6 +163,7 @@ def test_the_hmm_follows_repeated_words_from_left_to_right():
     assert rows_of(Hmm().align(bitext).forward)[-1] == [(i, i) for i in range(6)]
 
 
+@pytest.mark.slow
 def test_the_hmm_leaves_out_what_is_too_long_and_says_so():
     long = " ".join(f"w{i}" for i in range(2100))
     bitext = bitext_of(("a b", "x y"), (long, long), ("a", "x"), ("b", "y"))
