@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import threading
 import time
 
@@ -212,6 +213,7 @@ def test_a_run_is_followed_until_it_stops(client, runs):
     assert text.endswith('event: end\ndata: {"stop": "enough"}\n\n')
     again = client.get("/api/v1/runs/live/events", headers={"Last-Event-ID": "0"}).text
     assert again.startswith("id: 1\n")
+    shutil.rmtree(runs / "live")
 
 
 def test_there_are_only_so_many_followers_and_who_goes_makes_room(client):
