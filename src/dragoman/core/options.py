@@ -53,6 +53,7 @@ RENAMED: Mapping[str, str] = {
     "kept_bytes": "cache_bytes",
     "largest_turn": "max_angle",
     "links": "alignment_out",
+    "metric": "utility",
     "most": "limit",
 }
 

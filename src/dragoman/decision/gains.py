@@ -7,10 +7,9 @@ additions. Other metrics compare pairs as they compare a hypothesis with its ref
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,11 +44,10 @@ def check_gain(metric: Metric) -> None:
         raise UsageError("precomputed scores belong to single hypotheses and cannot compare two strings as a gain does")
 
 
-def check_sides(metric: Metric, hypotheses: Posterior, evidence: Posterior, before: int = 0) -> None:
-    """Refuse sides that this metric, or any metric, cannot compare; `before` sentences came before these."""
+def check_sides(hypotheses: Posterior, evidence: Posterior, before: int = 0) -> None:
+    """Refuse sides that no utility can compare; `before` sentences came before these."""
     if len(hypotheses) != len(evidence):
         raise DataError(f"there are hypotheses for {len(hypotheses)} sentences and evidence for {len(evidence)}")
-    check_gain(metric)
     alone = np.flatnonzero((np.diff(hypotheses.sentences) > 0) & (np.diff(evidence.sentences) == 0))
     if len(alone):
         raise DataError(f"sentence {before + alone[0] + 1} has hypotheses but no evidence")
@@ -69,7 +67,8 @@ def expected_gains(
     The gain is the metric's sentence score with a string of the evidence as reference, negated for error rates. With
     `matrix`, all gains are returned as well. `progress_callback` is told the progress, in place of the stage.
     """
-    check_sides(metric, hypotheses, evidence)
+    check_gain(metric)
+    check_sides(hypotheses, evidence)
     with runtime.stage("expected gains") as of_stage:
         return _gains(metric, hypotheses, evidence, matrix, progress_callback or of_stage, runtime)
 
@@ -124,15 +123,24 @@ def _bleu_gains(
     )
     if not addend > 0:
         return _gains.dispatch(Metric)(metric, hypotheses, evidence, matrix, progress_callback, runtime)
+    rows, references = words_for_bleu(metric, hypotheses, evidence)
+    lists = _lists(rows, references, hypotheses, evidence)
+    return kernels.expected_bleu(
+        *lists, evidence.probabilities, metric.order, addend, matrix, runtime.threads, progress_callback
+    )
+
+
+def words_for_bleu(
+    metric: Bleu, hypotheses: Posterior, evidence: Posterior
+) -> tuple[Ragged[np.int32], Ragged[np.int32]]:
+    """Return the words of both sides as the metric tokenises them, in one numbering."""
     ours, theirs = (
         tokenise(side.corpus, metric.tokenise, lowercase=metric.lowercase) for side in (hypotheses, evidence)
     )
     _, (our_ids, their_ids) = common_vocab([ours.vocab, theirs.vocab])
-    rows = Ragged(our_ids[ours.sentences.values], ours.sentences.offsets)
-    references = Ragged(their_ids[theirs.sentences.values], theirs.sentences.offsets)
-    lists = _lists(rows, references, hypotheses, evidence)
-    return kernels.expected_bleu(
-        *lists, evidence.probabilities, metric.order, addend, matrix, runtime.threads, progress_callback
+    return (
+        Ragged(our_ids[ours.sentences.values], ours.sentences.offsets),
+        Ragged(their_ids[theirs.sentences.values], theirs.sentences.offsets),
     )
 
 
@@ -171,32 +179,6 @@ def _lists(
         kernels.StringLists(strings=rows.for_kernels(), sentences=hypotheses.sentences),
         kernels.StringLists(strings=references.for_kernels(), sentences=evidence.sentences),
     )
-
-
-#: The utility of hypotheses (first) given references (second): a number for each pair, higher is better.
-Utility = Callable[[list[str], list[str]], Sequence[float] | NDArray[Any]]
-
-
-def utility_gains(utility: Utility, hypotheses: Posterior, evidence: Posterior) -> NDArray[np.float64]:
-    """Return the expected utility of each hypothesis, if the true translation follows its sentence's evidence."""
-    ours, theirs = hypotheses.corpus.lines(), evidence.corpus.lines()
-    expected = np.zeros(len(ours))
-    for s in range(len(hypotheses)):
-        rows, columns = (slice(*side.sentences[s : s + 2].tolist()) for side in (hypotheses, evidence))
-        if not ours[rows]:
-            continue
-        some, others = ours[rows], theirs[columns]
-        pairs = [one for one in some for _ in others], others * len(some)
-        found = np.asarray(utility(*pairs), np.float64)
-        if found.shape != (len(pairs[0]),):
-            raise UsageError(
-                f"the metric gave {found.size} numbers for {len(pairs[0])} pairs of sentence {s + 1};"
-                " expected one for each"
-            )
-        if not np.isfinite(found).all():
-            raise UsageError(f"the metric gave {found[~np.isfinite(found)][0]:g} for a pair of sentence {s + 1}")
-        expected[rows] = found.reshape(len(some), len(others)) @ evidence.probabilities[columns]
-    return expected
 
 
 #: Pairs of hypothesis and evidence in a shard, where several shards are computed at a time: some tenths of a second for
@@ -265,8 +247,9 @@ def gains_of_blocks(
 
 def _checked(metric: Metric, blocks: Iterable[Sides]) -> Iterator[Sides]:
     before = 0
+    check_gain(metric)
     for hypotheses, evidence in blocks:
-        check_sides(metric, hypotheses, evidence, before)
+        check_sides(hypotheses, evidence, before)
         yield hypotheses, evidence
         before += len(hypotheses)
 

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.display import shorten
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import Weights
 from dragoman.core.nbest import NBest
+from dragoman.core.options import accept_old_names
 from dragoman.core.progress import Progress
-from dragoman.decision.gains import Utility, utility_gains
+from dragoman.decision.estimators import ESTIMATORS
+from dragoman.decision.expected_utility import UtilityEstimation
 from dragoman.decision.mbr import Mbr
-from dragoman.decision.rule import Decisions
-from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
+from dragoman.decision.posterior import Posterior
 from dragoman.formats.nbest.json_rows import FailurePolicy
-from dragoman.formats.nbest.order import IdOrderCheck, RequestedOrder, read_ids, read_texts
+from dragoman.formats.nbest.order import read_texts
+from dragoman.front.candidate_lists import Candidates, GivenLists, Order, given_lists
+from dragoman.front.selection import RatedCandidates, Selection
 from dragoman.front.texts import File, Text, file_of, lines_of, open_runtime, runtime_of
+from dragoman.metrics.pair_scores import PairScorer
+from dragoman.metrics.score_cache import ScoreCache
+from dragoman.metrics.utility import MetricUtility, Utility, UtilityFunction, utility_of
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.problems.evidence import DecodedLists
@@ -39,58 +45,80 @@ from dragoman.tuning.runs.rerank import (
     without_empty,
 )
 
-#: N-best lists: a file in a known format, lists in memory, or a list of candidates for each sentence: strings, or pairs
-#: of a string and its score (for example a log-probability).
-Candidates = File | NBest | Sequence[Sequence[str | tuple[str, float]]]
 
-#: Ids of sentences in the order of the output, or a file of ids: one per line, or JSON lines with `id` or `custom_id`.
-Order = File | Sequence[str | int]
-
-
+@accept_old_names
 def mbr(
     candidates: Candidates,
     *,
-    metric: str | Utility = "bleu",
+    utility: str | Utility | UtilityFunction = "bleu",
+    estimator: str = "exact",
+    options: Mapping[str, Any] | None = None,
+    evidence: Candidates | None = None,
+    sources: Text | None = None,
     scale: float = 1.0,
     weights_from: str | None = None,
+    check: int = 0,
+    cache: PathLike[str] | bool = False,
+    seed: int = 1,
     format: str | None = None,  # noqa: A002 (the name that the command has)
     order: Order | None = None,
     failed: FailurePolicy | None = None,
     threads: int | None = None,
     cluster: str | None = None,
-) -> list[str]:
+) -> Selection:
     """Choose for each sentence the candidate with the highest expected utility (minimum Bayes risk).
 
-    The weight of a candidate is exp(scale · score); all weights are equal if there are no scores, or if `weights_from`
-    is "uniform", as for samples. `order` gives the ids of the sentences in the order of the output, or a file of ids.
-    `failed` is the rule for sentences of a JSON file without candidates: "empty" (the default), "skip" or "refuse".
-    `cluster` names workers to use instead of this process: "local:4", "tcp://host:8786", "slurm.toml".
+    The result is a list of texts with `scores`, `nbest(n)`, `diverse(n)`, `frame()` and `report`.
 
-    `metric` is the name of a metric, or a utility function. The function gets two lists of strings, hypotheses and
-    references, with all pairs of distinct candidates of a sentence, and returns a number for each pair; higher is
-    better. It is called once per sentence.
+    `utility` is the name of a metric ("chrf", "bleu:tokenise=13a") or of a neural metric ("comet:model=FOLDER"), a
+    function of hypotheses and references (and sources), or an object with `score(hypotheses, references, sources)`;
+    higher is better. It is called in batches of pairs of strings. `estimator` computes expected utilities with fewer
+    calls ("pruned", "centroids", "low-rank", "aggregated", "coarse-to-fine"), and `options` are its options. `check`
+    compares its choices with the exact ones for this many sentences. `cache` keeps the scores of utilities that have a
+    signature: a file, or True for the user's cache.
 
-    >>> mbr([["dogs", "the cat sat", "a cat sat", "the cat sat"]], metric="chrf")
+    `evidence` are the pseudo-references, by default the candidates. A string of the evidence has the weight exp(scale ·
+    score); all weights are equal if there are no scores, or if `weights_from` is "uniform", as for samples. `order`
+    gives the ids of the sentences in the order of the output, or a file of ids. `failed` is the rule for sentences of a
+    JSON file without candidates: "empty" (the default), "skip" or "refuse". `cluster` names workers to use instead of
+    this process: "local:4", "tcp://host:8786", "slurm.toml".
+
+    >>> mbr([["dogs", "the cat sat", "a cat sat", "the cat sat"]], utility="chrf")
     ['the cat sat']
     >>> def shared(hypotheses, references):
     ...     return [len(set(a.split()) & set(b.split())) for a, b in zip(hypotheses, references)]
-    >>> mbr([["dogs", "the cat", "a cat sat", "cat"]], metric=shared)
+    >>> mbr([["dogs", "the cat", "a cat sat", "cat"]], utility=shared)
     ['a cat sat']
     """
-    lists = _lists(candidates, format, order, failed)
+    given = given_lists(candidates, format, order, failed)
+    others = given if evidence is None else given_lists(evidence, None, order, failed)
+    lists = others.lists
     if weights_from is None and lists.logprobs is None and np.isnan(lists.scores).all():
         weights_from = "uniform"
-    named = {"metric": metric} if isinstance(metric, str) else {}
-    rule = Mbr.from_dict({**named, "scale": scale, "weights_from": weights_from})
+    rule = Mbr.from_dict({"scale": scale, "weights_from": weights_from})
     posterior = rule.posterior(lists)
-    if not isinstance(metric, str):
-        if cluster is not None:
-            raise UsageError("a function runs in this process only; expected the name of a metric, or no cluster")
-        hypotheses = posterior.top(rule.hypotheses)
-        gains = utility_gains(metric, hypotheses, posterior)
-        return Decisions.of_best(hypotheses.vocab, hypotheses.strings, gains, hypotheses.sentences).lines()
+    ours = posterior if evidence is None else Posterior.of_nbest(given.lists, weights_from="uniform")
+    hypotheses = ours.top(rule.hypotheses)
+    chosen = utility_of(utility)
+    if cluster is not None and not isinstance(chosen, MetricUtility):
+        raise UsageError("a function or neural metric runs in this process only; expected a metric, or no cluster")
+    store = ScoreCache(ScoreCache.default_path() if cache is True else Path(cache)) if cache else None
+    estimation = UtilityEstimation(
+        PairScorer(chosen, store), ESTIMATORS.get(estimator).from_dict(options or {}), seed=seed, check=check
+    )
+    known = given.lists.sources if sources is None else lines_of(sources)
+    if known is not None and len(known) != len(hypotheses):
+        raise DataError(f"there are {len(known)} sources for {len(hypotheses)} lists", expected="one for each")
     with open_runtime(cluster, threads) as runtime:
-        return rule.choose_from(posterior.top(rule.hypotheses), posterior, runtime=runtime).lines()
+        values = estimation.expected(hypotheses, posterior, known, runtime=runtime)
+    rated = RatedCandidates(
+        [given.texts[row] for row in hypotheses.rows.tolist()],
+        hypotheses.sentences,
+        values,
+        hypotheses.probabilities,
+        given.lists.sentence_ids,
+    )
+    return Selection.of_best(rated, estimation.report)
 
 
 def rerank(
@@ -115,10 +143,10 @@ def rerank(
     """
     chosen = weights if isinstance(weights, Mapping) else Weights.read(weights)
     marks = [name for name in chosen if name.endswith(MARK)]
-    read = _lists(candidates, format, None, failed, quiet=order is not None)
-    lists = _arranged(
-        with_features(read, _columns(features, candidates, read), missing=missing_from(missing), marks=marks), order
-    )
+    given = given_lists(candidates, format, None, failed, quiet=order is not None)
+    columns = _columns(features, candidates, given.lists)
+    featured = with_features(given.lists, columns, missing=missing_from(missing), marks=marks)
+    lists = GivenLists(featured, featured.texts()).arranged(order).lists
     unknown = [name for name in chosen if name not in lists.features.names]
     if unknown:
         raise UsageError(f"there is a weight for '{unknown[0]}', which no hypothesis has")
@@ -168,9 +196,10 @@ def tune_reranker(
     if not isinstance(tuner, Tuner) or not tuner.takes(Problem):
         raise UsageError(f"{method} does not work on lists; expected a method that does, like mert")
     runtime, by_id = runtime_of(threads, progress), _texts_by_id(references)
-    read = _lists(candidates, format, None, failed, quiet=order is not None or by_id is not None)
-    featured = with_features(read, _columns(features, candidates, read), missing=missing_from(missing), runtime=runtime)
-    lists = _arranged(featured, order)
+    read = given_lists(candidates, format, None, failed, quiet=order is not None or by_id is not None)
+    columns = _columns(features, candidates, read.lists)
+    featured = with_features(read.lists, columns, missing=missing_from(missing), runtime=runtime)
+    lists = GivenLists(featured, featured.texts()).arranged(order).lists
     if by_id is not None:
         known = references_of(lists, [by_id], "the lists", runtime=runtime)
     else:
@@ -202,37 +231,3 @@ def _texts_by_id(references: Any) -> Mapping[str, str] | None:
     if isinstance(references, Mapping):
         return {str(name): text for name, text in references.items()}
     return read_texts(file_of(references)) if isinstance(references, str | PathLike) else None
-
-
-def _arranged(lists: NBest, order: Order | None) -> NBest:
-    """Return the lists in the given order, if there is one."""
-    if order is None:
-        return lists
-    from_file = isinstance(order, str | PathLike)
-    ids = read_ids(order) if isinstance(order, str | PathLike) else [*map(str, order)]
-    return RequestedOrder(order if from_file else "the order", ids=ids).arrange(lists, "the lists")  # type: ignore[arg-type]
-
-
-def _lists(
-    candidates: Candidates, form: str | None, order: Order | None, failed: FailurePolicy | None, *, quiet: bool = False
-) -> NBest:
-    """Return candidates as n-best lists; warn if the ids of a file are not in order and no order is given."""
-    if isinstance(candidates, NBest):
-        return _arranged(candidates, order)
-    if isinstance(candidates, str | PathLike):
-        file = file_of(candidates)
-        kind = sniff(file) if form is None else NBEST_FORMATS.get(form)
-        lists = kind.from_dict({} if failed is None else {"failed": failed}).read(file)
-        if order is None and not quiet:
-            seen = IdOrderCheck()
-            seen.add(lists)
-            seen.warn(file)
-        return _arranged(lists, order)
-    alone = next((row for row in candidates if isinstance(row, str)), None)
-    if alone is not None:
-        raise UsageError(f"found '{shorten(alone)}' for a sentence; expected a list of its candidates, or a Path")
-    rows = [[(one, np.nan) if isinstance(one, str) else one for one in row] for row in candidates]
-    if not all(rows):
-        raise DataError(f"sentence {rows.index([]) + 1} has no candidates", expected="some for each")
-    every, bounds = [one for row in rows for one in row], np.cumsum([0, *map(len, rows)])
-    return _arranged(NBest.of_texts([text for text, _ in every], [score for _, score in every], bounds), order)

@@ -211,21 +211,24 @@ def test_a_function_may_be_the_gain():
         return np.array([len(set(a.split()) & set(b.split())) for a, b in zip(hypotheses, references, strict=True)])
 
     lists = [["dogs", "the cat", "a cat sat", "the cat"], ["b"]]
-    assert dm.mbr(lists, metric=shared) == ["the cat", "b"]
+    assert dm.mbr(lists, utility=shared) == ["the cat", "b"]
     strings = ["dogs", "the cat", "a cat sat"]
     assert [sorted(zip(*pairs, strict=True)) for pairs in calls] == [
         sorted((a, b) for a in strings for b in strings),
         [("b", "b")],
     ]
     scored = [[(text, float(-i)) for i, text in enumerate(row)] for row in lists]
-    by_name = dm.mbr(scored, metric="chrf", scale=0.5)
+    by_name = dm.mbr(scored, utility="chrf", scale=0.5)
     gains = lambda a, b: dm.score(a, b, "chrf", resamples=0).sentences  # noqa: E731
-    assert dm.mbr(scored, metric=gains, scale=0.5) == by_name
-    for wrong, said in ((lambda a, b: [1.0], "gave 1 numbers for 9 pairs of sentence 1"), (nothing, "gave nan for")):
+    assert dm.mbr(scored, utility=gains, scale=0.5) == by_name
+    for wrong, said in (
+        (lambda a, b: [1.0], "sentence 1: the utility gave 1 numbers for 9 pairs"),
+        (nothing, "gave nan for"),
+    ):
         with pytest.raises(UsageError, match=said):
-            dm.mbr(lists, metric=wrong)
+            dm.mbr(lists, utility=wrong)
     with pytest.raises(UsageError, match="no cluster"):
-        dm.mbr(lists, metric=shared, cluster="local:2")
+        dm.mbr(lists, utility=shared, cluster="local:2")
 
 
 def nothing(hypotheses, references):

@@ -1,0 +1,1 @@
+"""Neural metrics as utilities: one a file; their libraries are optional extras."""

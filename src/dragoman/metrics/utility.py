@@ -1,0 +1,191 @@
+"""Utilities: functions that score a hypothesis against a reference, a source, or both.
+
+A metric of Dragoman, a neural metric, a Python function, or any object with `score(hypotheses, references, sources)`
+serves as a utility. All of them are called in batches of strings.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dragoman.core.corpus import Corpus
+from dragoman.core.errors import UsageError
+from dragoman.core.options import Options, Registry, option, parse_options
+from dragoman.metrics import METRICS
+from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.metric import Metric
+from dragoman.metrics.precomputed import Precomputed
+
+Vector = NDArray[np.float64]
+
+
+@runtime_checkable
+class Utility(Protocol):
+    """Anything that scores pairs of strings; higher is better."""
+
+    def score(self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str]) -> ArrayLike:
+        """Return a number for each hypothesis, given its reference and its source.
+
+        `sources` has an empty string for each hypothesis whose source is not known; `references` likewise where a
+        utility is used without references (quality estimation).
+        """
+
+
+@runtime_checkable
+class EmbeddingUtility(Utility, Protocol):
+    """A utility that scores sentence embeddings, so that references can be averaged."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[Any]:
+        """Return a vector for each text."""
+
+    def score_embedded(self, hypotheses: NDArray[Any], references: NDArray[Any], sources: NDArray[Any]) -> ArrayLike:
+        """Return a number for each hypothesis, given the embeddings of all three."""
+
+
+#: A function of hypotheses and references, or of hypotheses, references and sources.
+UtilityFunction = Callable[..., ArrayLike]
+
+
+@dataclass(frozen=True)
+class NeuralUtility(Options, ABC):
+    """A neural metric by name, loaded on first use from a folder, a file, or the user's cache of downloaded models."""
+
+    name: ClassVar[str]
+    #: The optional extra of the package that installs its library.
+    extra: ClassVar[str]
+
+    model: str | None = option(None, "folder or file of the model, or the name of a downloaded one")
+    batch_size: int = option(32, "pairs per call of the model", minimum=1)
+    device: str = option("cpu", "device of PyTorch, such as cpu or cuda:0")
+    precision: Literal["float32", "float16", "bfloat16"] = option("float32", "type of the model's numbers")
+
+    @property
+    def needs_reference(self) -> bool:
+        """True if hypotheses are compared with references, False for quality estimation."""
+        return True
+
+    @property
+    def needs_source(self) -> bool:
+        """True if the source text is needed."""
+        return False
+
+    @abstractmethod
+    def score(self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str]) -> Vector:
+        """Return a number for each hypothesis."""
+
+    @abstractmethod
+    def signature(self) -> str:
+        """Return the settings that reproduce the scores."""
+
+    def missing_library(self) -> UsageError:
+        """Return the error for a library that is not installed."""
+        return UsageError(f"{self.name} needs a library; install it with: pip install 'dragoman[{self.extra}]'")
+
+    def required_model(self, example: str) -> str:
+        """Return the model; refuse to go on without one, because nothing is downloaded unasked."""
+        if self.model is None:
+            raise UsageError(f"{self.name} needs a model: {self.name}:model=FOLDER, or the name of one, like {example}")
+        return self.model
+
+
+UTILITIES = Registry("utility", "dragoman.metrics.neural", NeuralUtility)
+
+
+@dataclass(frozen=True)
+class MetricUtility:
+    """Sentence scores of a metric; those of error rates are negated."""
+
+    metric: Metric
+
+    def score(self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str]) -> Vector:
+        """Return the sentence score of each pair."""
+        scorer = self.metric.scorer([Corpus.from_lines(references)])
+        found = scorer.sentence_scores(scorer.statistics(Corpus.from_lines(hypotheses)))
+        return found if self.metric.higher_is_better else -found
+
+    def signature(self) -> str:
+        """Return the metric's signature."""
+        return self.metric.signature()
+
+
+@dataclass(frozen=True)
+class FunctionUtility:
+    """A Python function of hypotheses and references, and of sources if it takes three arguments."""
+
+    function: UtilityFunction
+    takes_sources: bool
+
+    def score(self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str]) -> ArrayLike:
+        """Call the function."""
+        given = (hypotheses, references, sources) if self.takes_sources else (hypotheses, references)
+        return self.function(*map(list, given))
+
+
+def utility_of(given: str | Metric | Utility | UtilityFunction) -> Utility:
+    """Return a utility: a metric or neural metric by name, with its options, an object with `score`, or a function.
+
+    >>> utility_of("chrf").score(["the cat"], ["the cat"], [""]).tolist()
+    [100.0]
+    >>> utility_of(lambda hypotheses, references: [len(text) for text in hypotheses]).score(["ab"], [""], [""])
+    [2]
+    """
+    if isinstance(given, str):
+        name, _, options = given.strip().partition(":")
+        if name.lower() in UTILITIES.names() and name.lower() not in METRICS.names():
+            return parse_options(UTILITIES.get(name.lower()), [part for part in options.split(",") if part])
+        given = _parsed(given)
+    if isinstance(given, Metric):
+        if isinstance(given, Precomputed):
+            raise UsageError("precomputed scores belong to single hypotheses and cannot compare two strings")
+        return MetricUtility(given)
+    if isinstance(given, Utility):
+        return given
+    if callable(given):
+        return FunctionUtility(given, _positional(given) >= 3)
+    raise UsageError(f"found {type(given).__name__} as a utility; expected a name, a function, or an object with score")
+
+
+def _parsed(text: str) -> Metric:
+    """Parse a metric; name the neural metrics too if there is none of that name."""
+    try:
+        return parse_metric(text)
+    except UsageError as error:
+        if "is called" not in str(error):
+            raise
+        raise UsageError(f"{error}; neural metrics are {', '.join(UTILITIES.names())}") from None
+
+
+def utility_signature(utility: Utility) -> str | None:
+    """Return the settings that identify a utility and its scores; None for functions and objects without any."""
+    found = getattr(utility, "signature", None)
+    return str(found()) if callable(found) else None
+
+
+def needs_source(utility: Utility) -> bool:
+    """Return whether the utility cannot do without source texts."""
+    return bool(getattr(utility, "needs_source", False))
+
+
+def needs_reference(utility: Utility) -> bool:
+    """Return whether the utility compares with references."""
+    return bool(getattr(utility, "needs_reference", True))
+
+
+def _positional(function: Any) -> int:
+    """Count the positional parameters of a function; 2 if that cannot be found out."""
+    import inspect
+
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 2
+    required = [
+        p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+    ]
+    return 3 if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(required)
