@@ -55,7 +55,7 @@ def test_the_candidate_that_agrees_most_is_chosen(dragoman, jsonl):
 
 @pytest.mark.parametrize("metric", ["chrf", "ter", "bleu", "bleu-ter"])
 def test_any_metric_is_a_gain_and_plain_text_will_do(dragoman, flat, metric):
-    result = dragoman("mbr", *flat, "--weights-from", "uniform", "--metric", metric)
+    result = dragoman("mbr", *flat, "--weights-from", "uniform", "--utility", metric)
     assert result.code == 0, result.err
     assert result.out.splitlines()[0] == "the cat sat down"
 
@@ -106,7 +106,7 @@ def test_bad_input_is_one_sentence(dragoman, jsonl, flat, tmp_path):
     assert error("--candidates", jsonl, "--scale", "0") == "scale is 0; expected more than 0"
     assert error("--candidates", jsonl, "--scale", "-2") == "scale is -2; expected more than 0"
     assert "scale is nan" in error("--candidates", jsonl, "--scale", "nan")
-    assert "no metric is called 'blue'" in error("--candidates", jsonl, "--metric", "blue")
+    assert "no metric is called 'blue'" in error("--candidates", jsonl, "--utility", "blue")
     (tmp_path / "empty").write_text("", encoding="utf-8")
     assert "empty: the file is empty" in error("--candidates", tmp_path / "empty")
     (tmp_path / "one.txt").write_text("a\nb\n", encoding="utf-8")
@@ -267,7 +267,7 @@ def test_evidence_in_another_order(dragoman, moses, tmp_path, monkeypatch):
         (tmp_path / "evidence.jsonl").write_text(lines, encoding="utf-8")
         (tmp_path / "weights").write_text("".join(f"{x}\n" for i in order for x in given[i]), encoding="utf-8")
         arguments = ["mbr", "--candidates", moses, "--evidence", tmp_path / "evidence.jsonl"]
-        arguments += ["--evidence-format", "jsonl", "--metric", "chrf"]
+        arguments += ["--evidence-format", "jsonl", "--utility", "chrf"]
         for size in (1, 300, 1 << 20):
             monkeypatch.setattr(chunks, "BLOCK_BYTES", size)
             outputs.add(("unweighted", dragoman(*arguments).out))

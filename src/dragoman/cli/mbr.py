@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from dragoman.cli.score import Seed
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import ClusterMachine, command
 from dragoman.cli.shell.loading import (
@@ -35,22 +37,28 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import open_output
 from dragoman.core.nbest import NBest
+from dragoman.core.options import parse_options
 from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
 from dragoman.decision.blocks import (
     BlockDecisions,
     EvidenceBlock,
+    decide_by_estimation,
     decide_by_metric,
     decide_by_utilities,
     join_blocks,
     matching_blocks,
     settle_weights,
 )
+from dragoman.decision.estimators import ESTIMATORS
+from dragoman.decision.expected_utility import EstimationReport, UtilityEstimation
 from dragoman.decision.mbr import Mbr
 from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.formats.nbest.format import NBestFormat
 from dragoman.formats.nbest.order import Id, IdOrderCheck, RequestedOrder
-from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.pair_scores import PairScorer
+from dragoman.metrics.score_cache import ScoreCache
+from dragoman.metrics.utility import UTILITIES, MetricUtility, utility_of, utility_signature
 
 
 def register(app: typer.Typer) -> None:
@@ -62,9 +70,10 @@ def register(app: typer.Typer) -> None:
         examples=[
             "dragoman mbr --candidates samples.jsonl --weights-from uniform > test.out",
             "dragoman mbr --candidates beam.txt --format flat --format-option size=5 --evidence samples.txt "
-            "--evidence-format-option size=100 --weights-from uniform --metric chrf",
+            "--evidence-format-option size=100 --weights-from uniform --utility chrf",
+            "dragoman mbr --candidates samples.jsonl --utility comet:model=FOLDER --estimator pruned --check 20 > test.out",
             "dragoman mbr --candidates test.nbest.gz --scale 5 --out test.out --picture first.svg",
-            "dragoman mbr --candidates large.nbest.gz --metric chrf --cluster tcp://10.0.0.1:8786 --out large.out",
+            "dragoman mbr --candidates large.nbest.gz --utility chrf --cluster tcp://10.0.0.1:8786 --out large.out",
             "dragoman mbr --candidates batch.jsonl --order requests.jsonl --weights-from uniform > test.out",
         ],
     )
@@ -82,7 +91,31 @@ def register(app: typer.Typer) -> None:
         evidence_format_option: Annotated[
             list[str] | None, typer.Option(help="NAME=VALUE for an option of that format; repeatable.")
         ] = None,
-        metric: Annotated[str, typer.Option(help="The utility function; see `dragoman score --help`.")] = "bleu",
+        utility: Annotated[
+            str,
+            typer.Option(
+                help="The utility function: a metric (see `dragoman score --help`), or a neural metric with its model,"
+                f" NAME:model=FOLDER. Neural metrics: {', '.join(UTILITIES.names())}."
+            ),
+        ] = "bleu",
+        estimator: Annotated[
+            str,
+            typer.Option(
+                help=f"Estimator of expected utilities: {', '.join(ESTIMATORS.names())}. All but exact need fewer calls"
+                " of the utility."
+            ),
+        ] = "exact",
+        estimator_option: Annotated[
+            list[str] | None, typer.Option(help="NAME=VALUE for an option of the estimator; repeatable.")
+        ] = None,
+        check: Annotated[
+            int, typer.Option(min=0, help="Compare the choices for the first n sentences with the exact ones.")
+        ] = 0,
+        cache: Annotated[
+            Path | None,
+            typer.Option(help="File that keeps the scores of neural metrics. Default: one in the user's cache folder."),
+        ] = None,
+        seed: Seed = 1,
         scale: Annotated[
             float, typer.Option(help="Weight of a pseudo-reference: exp(scale * log-probability or score).")
         ] = 1.0,
@@ -100,13 +133,24 @@ def register(app: typer.Typer) -> None:
         source: Source = None,
         failed: FailedLines = None,
         ids: Ids = False,
+        lists_out: Annotated[
+            Path | None,
+            typer.Option(
+                help="Write the candidates to this file, best first, in the format of --candidates, with the features "
+                "`expected_utility` and `probability`."
+            ),
+        ] = None,
+        nbest: Annotated[int | None, typer.Option(min=1, help="Candidates per sentence in --lists-out.")] = None,
+        diversity: Annotated[
+            float, typer.Option(min=0, help="Weight of the similarity to candidates already in --lists-out; 0: none.")
+        ] = 0.0,
         utility_matrix: Annotated[
             Path | None, typer.Option(help="Write the matrix of utilities to this file (.npz); see the tutorial.")
         ] = None,
         utility_matrix_in: Annotated[
             Path | None,
             typer.Option(
-                help="Read the matrix of utilities from this file (.npz, .npy) instead of computing --metric."
+                help="Read the matrix of utilities from this file (.npz, .npy) instead of computing --utility."
             ),
         ] = None,
         picture: Annotated[Path | None, typer.Option(help="SVG of the first sentence's distribution.")] = None,
@@ -131,15 +175,28 @@ def register(app: typer.Typer) -> None:
         if picture is not None:
             require_matplotlib()
         wanted, seen = output_order(order, source), IdOrderCheck()
-        rule = Mbr(metric=metric, scale=scale, weights_from=weights_from)
+        rule = Mbr(scale=scale, weights_from=weights_from)
+        chosen = utility_of(utility)
+        metric = chosen.metric if isinstance(chosen, MetricUtility) and estimator == "exact" and not check else None
+        if metric is None and (utility_matrix or utility_matrix_in or machine.cluster):
+            raise UsageError(
+                "--utility-matrix, --utility-matrix-in and --cluster need a metric and the exact estimator"
+            )
+        store = None if isinstance(chosen, MetricUtility) else ScoreCache(cache or ScoreCache.default_path())
+        estimation = UtilityEstimation(
+            PairScorer(chosen, store),
+            parse_options(ESTIMATORS.get(estimator), estimator_option or []),
+            seed=seed,
+            check=check,
+        )
         # Files of weights and utilities cover all sentences, which are then one block.
-        whole = weights is not None or utility_matrix is not None or utility_matrix_in is not None
+        whole = any(one is not None for one in (weights, utility_matrix, utility_matrix_in, lists_out))
         with machine.open() as runtime, contextlib.ExitStack() as stack:
             done = None
             if not (whole or (_is_standard(out) and sys.stdout.isatty())):
                 done = stack.enter_context(runtime.stage(f"choosing among {candidates}"))
             form = chosen_format(candidates, format_name, format_option, failed)
-            lists = others = seen.watch(_read(candidates, form, whole, done, runtime))
+            lists = others = seen.watch(_read(candidates, form, whole, done, runtime, features=lists_out is not None))
             if evidence is not None:
                 same = evidence_format is None and evidence_format_option is None
                 named = (format_name, format_option) if same else (evidence_format, evidence_format_option)
@@ -156,13 +213,15 @@ def register(app: typer.Typer) -> None:
             rule = replace(rule, weights_from=settled)
             blocks = (EvidenceBlock.of(rule, *pair, evidence or candidates) for pair in pairs)
             if utility_matrix_in is not None:
-                gained, metric = decide_by_utilities(blocks, utility_matrix_in), "utility"
+                gained, utility = decide_by_utilities(blocks, utility_matrix_in), "utility"
+            elif metric is None:
+                gained = decide_by_estimation(blocks, estimation, runtime=runtime if whole else runtime.quiet())
             else:
                 # From a pipe, one block is decided before the next is read; from a file, workers may be ahead.
                 groups = [blocks] if candidates.is_file() else ([block] for block in blocks)
                 by_metric = partial(
                     decide_by_metric,
-                    metric=parse_metric(metric),
+                    metric=metric,
                     matrix=utility_matrix is not None,
                     runtime=runtime if whole else runtime.quiet(),
                 )
@@ -174,7 +233,9 @@ def register(app: typer.Typer) -> None:
             _write_matrix(utility_matrix, report.first)
         if picture is not None:
             _draw(picture, report.first)
-        report.show(candidates, metric, runtime=runtime)
+        if lists_out is not None:
+            form.write(lists_out, report.first.rated_lists(nbest, diversity=diversity), runtime=runtime)
+        report.show(candidates, utility, estimation.report if metric is None else None, runtime=runtime)
 
 
 class _Report:
@@ -207,23 +268,46 @@ class _Report:
         self._first_gain = _added(self._first_gain, one.gains[firsts])
         self._chosen_gain = _added(self._chosen_gain, one.chosen.values[filled])
 
-    def show(self, path: Path, metric: str, *, runtime: Runtime) -> None:
+    def show(self, path: Path, utility: str, estimation: EstimationReport | None, *, runtime: Runtime) -> None:
         """Print the statistics."""
         if self._filled < self._sentences:
             empty = self._sentences - self._filled
             runtime.warn(f"{empty:,} of {self._sentences:,} sentences have no candidates; their lines are empty")
-        rows = [
+        rows: list[tuple[object, ...]] = [
             ("sentences", self._sentences),
             ("candidates", self._candidates),
             ("distinct candidates", self._distinct),
             ("sentences whose choice is not the first candidate", self._changed),
-            (f"expected {metric}, first candidates", self._first_gain / self._filled),
-            (f"expected {metric}, chosen candidates", self._chosen_gain / self._filled),
         ]
+        if math.isfinite(self._first_gain):  # no first candidate was ruled out
+            rows.append((f"expected {utility}, first candidates", self._first_gain / self._filled))
+        rows.append((f"expected {utility}, chosen candidates", self._chosen_gain / self._filled))
+        if estimation is not None:
+            rows += _estimation_rows(estimation)
         console = terminal.diagnostics()
         console.print(terminal.table(f"{path}: minimum Bayes risk", ["", "value"], rows))
-        if metric != "utility":
-            console.print(parse_metric(metric).signature(), style="dim", markup=False)
+        known = None if utility == "utility" else utility_signature(utility_of(utility))
+        if known is not None:
+            console.print(known, style="dim", markup=False)
+
+
+def _estimation_rows(report: EstimationReport) -> list[tuple[object, ...]]:
+    """Tabulate the cost of an estimation, and its regret where that was measured."""
+    rows: list[tuple[object, ...]] = [
+        ("pairs of candidate and pseudo-reference", report.pairs),
+        ("calls of the utility", report.calls),
+        ("calls, in percent of all pairs", 100 * report.calls / max(1, report.pairs)),
+        ("seconds", report.seconds),
+    ]
+    regret = report.regret
+    if regret.sentences:
+        rows += [
+            ("sentences checked", regret.sentences),
+            ("the same choice as the exact one", regret.same_choice),
+            ("regret: expected utility lost per sentence", regret.mean),
+            ("gain over the first candidate, in percent of the exact choice's", 100 * regret.kept_gain),
+        ]
+    return rows
 
 
 def _added(total: float, values: NDArray[np.float64]) -> float:
@@ -236,10 +320,21 @@ def _is_standard(out: Path) -> bool:
 
 
 def _read(
-    path: Path, form: NBestFormat, whole: bool, done: ProgressCallback | None, runtime: Runtime
+    path: Path,
+    form: NBestFormat,
+    whole: bool,
+    done: ProgressCallback | None,
+    runtime: Runtime,
+    *,
+    features: bool = False,
 ) -> Iterator[NBest]:
     """Read lists in blocks, or as one block; read ahead until there is a candidate, or raise an error."""
     blocks = form.read_blocks(path, progress_callback=done, runtime=runtime.quiet())
+    if features:
+        (lists,) = [join_blocks([*blocks])]
+        blocks = iter([lists])
+        if len(lists.hypotheses):
+            return blocks
     if whole:
         all_blocks = [*map(_without_features, blocks)]
         blocks = iter([join_blocks(all_blocks)] if all_blocks else [])

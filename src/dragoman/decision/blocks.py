@@ -12,9 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError
+from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike
 from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
+from dragoman.decision.diversity import diverse_rows
+from dragoman.decision.expected_utility import UtilityEstimation
 from dragoman.decision.gains import gains_of_blocks
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.posterior import Posterior, WeightsFrom
@@ -142,12 +145,54 @@ class BlockDecisions:
         found = block.hypotheses
         return cls(block, gains, matrix, Decisions.of_best(found.vocab, found.strings, gains, found.sentences))
 
+    def rated_lists(self, count: int | None = None, *, diversity: float = 0.0) -> NBest:
+        """Return the distinct candidates, best first, with their expected utility and probability as features.
+
+        Of each sentence `count` are kept: the best, or with a `diversity` above 0 a set of good and different ones.
+        Candidates that an estimator ruled out are left out.
+        """
+        found, lists = self.block.hypotheses, self.block.lists.kept(self.block.hypotheses.rows)
+        utilities = np.where(np.isfinite(self.gains), self.gains, 0.0)  # those that were ruled out are not kept
+        columns = {"expected_utility": utilities, "probability": found.probabilities}
+        added = FeatureRows.of_columns(columns, len(utilities))
+        lists = replace(lists, features=FeatureRows.join([lists.features, added]))
+        chosen = [self._best(s, count, diversity) for s in range(len(found))]
+        rows = np.concatenate([np.empty(0, np.int64), *chosen])
+        # The candidates that are kept move to the front of their lists, the others are then cut off.
+        order = np.concatenate(
+            [np.empty(0, np.int64)]
+            + [
+                np.concatenate([best, np.setdiff1d(np.arange(begin, end), best)])
+                for best, begin, end in zip(chosen, found.sentences, found.sentences[1:], strict=False)
+            ]
+        )
+        return lists.reordered(order).kept(np.flatnonzero(np.isin(order, rows)))
+
+    def _best(self, sentence: int, count: int | None, diversity: float) -> NDArray[np.int64]:
+        found = self.block.hypotheses
+        begin, end = found.sentences[sentence : sentence + 2].tolist()
+        gains, size = self.gains[begin:end], end - begin if count is None else count
+        if diversity > 0:
+            texts = found.corpus.take(np.arange(begin, end)).lines()
+            return diverse_rows(texts, gains, size, diversity) + np.int64(begin)
+        order = np.argsort(-gains, kind="stable")
+        return order[np.isfinite(gains[order])][:size] + np.int64(begin)
+
 
 def decide_by_utilities(blocks: Iterable[EvidenceBlock], path: Path) -> Iterator[BlockDecisions]:
     """Decide by gains that another program computed."""
     for block in blocks:
         known = Utilities.read(path, block.lists, block.others)
         yield BlockDecisions.of(block, known.expected(block.hypotheses, block.posterior), np.empty(0, np.float32))
+
+
+def decide_by_estimation(
+    blocks: Iterable[EvidenceBlock], estimation: UtilityEstimation, *, runtime: Runtime = Runtime()
+) -> Iterator[BlockDecisions]:
+    """Decide by expected utilities that an estimator computes."""
+    for block in blocks:
+        gains = estimation.expected(block.hypotheses, block.posterior, block.lists.sources, runtime=runtime)
+        yield BlockDecisions.of(block, gains, np.empty(0, np.float32))
 
 
 def decide_by_metric(
