@@ -71,7 +71,7 @@ def register(app: typer.Typer) -> None:
             "dragoman mbr --candidates samples.jsonl --weights-from uniform > test.out",
             "dragoman mbr --candidates beam.txt --format flat --format-option size=5 --evidence samples.txt "
             "--evidence-format-option size=100 --weights-from uniform --utility chrf",
-            "dragoman mbr --candidates samples.jsonl --utility comet:model=FOLDER --estimator pruned --check 20 > test.out",
+            "dragoman mbr --candidates samples.jsonl --utility comet:model=FOLDER --estimator pruned > test.out",
             "dragoman mbr --candidates test.nbest.gz --scale 5 --out test.out --picture first.svg",
             "dragoman mbr --candidates large.nbest.gz --utility chrf --cluster tcp://10.0.0.1:8786 --out large.out",
             "dragoman mbr --candidates batch.jsonl --order requests.jsonl --weights-from uniform > test.out",
