@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 STUB := src/dragoman/kernels/_kernels.pyi
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
 
-.PHONY: demo test test-fast test-random lint figures sanitize mutations docs wheel sdist clean
+.PHONY: demo test test-fast test-random test-neural lint figures sanitize mutations docs wheel sdist clean
 
 demo: $(VENV)/installed-demo
 	$(BIN)/dragoman demo --out demo
@@ -23,6 +23,10 @@ test-fast: $(VENV)/installed-test
 SEED ?= -p randomly
 test-random: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(SEED)
+
+# Neural metrics with tiny random models, in an environment of its own: PyTorch and the metrics' libraries are large.
+test-neural: $(VENV)-neural/installed
+	HF_HUB_OFFLINE=1 $(VENV)-neural/bin/python -m pytest -q tests/neural
 
 # Callers are checked against the signatures of the kernels as they were built.
 lint: $(VENV)/installed-test
@@ -90,6 +94,12 @@ $(VENV)/installed-docs: $(VENV)/installed-test
 	$(PIP) install -r $@.txt
 	touch $@
 
+$(VENV)-neural/installed: $(SOURCES)
+	test -d $(VENV)-neural || $(PYTHON) -m venv $(VENV)-neural
+	$(VENV)-neural/bin/python -m pip --disable-pip-version-check -q install torch==2.13.0 \
+	  '.[bertscore,bleurt,comet,metricx,frames]' ctranslate2 pytest pytest-randomly polars
+	touch $@
+
 $(VENV)-sanitize/installed: $(SOURCES)
 	test -d $(VENV)-sanitize || $(PYTHON) -m venv $(VENV)-sanitize
 	@echo "building the C++ kernels with sanitisers, about three minutes on two cores ..."
@@ -98,4 +108,4 @@ $(VENV)-sanitize/installed: $(SOURCES)
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-sanitize $(VENV)-clean build demo dist site
+	rm -rf $(VENV) $(VENV)-neural $(VENV)-sanitize $(VENV)-clean build demo dist site

@@ -34,6 +34,7 @@ from dragoman.core.files import open_output
 from dragoman.core.nbest import NBest
 from dragoman.core.options import parse_options
 from dragoman.core.runtime import Runtime
+from dragoman.evaluation.statistics.cross_validation import CrossValidation, cross_validate
 from dragoman.evaluation.statistics.significance import bootstrap_scores, confidence_interval
 from dragoman.formats.nbest.format import NBestFormat
 from dragoman.formats.nbest.order import IdOrderCheck, read_texts
@@ -42,8 +43,7 @@ from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import read_references, reference_files
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Tuner
-from dragoman.tuning.problems.evidence import DecodedLists
-from dragoman.tuning.problems.problem import Problem, weight_ranges
+from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.runs.rerank import (
     MARK,
     choices,
@@ -51,8 +51,10 @@ from dragoman.tuning.runs.rerank import (
     metric_of_lists,
     missing_from,
     of_file,
+    problem_of_lists,
     references_of,
     rerank_nbest,
+    tune_problem,
     with_features,
     without_empty,
 )
@@ -85,6 +87,7 @@ def register(app: typer.Typer) -> None:
             "dragoman rerank tune --candidates dev.nbest.gz --reference dev.en --method mert --out weights.txt",
             "dragoman rerank tune --candidates dev.jsonl --reference dev.en --feature comet=dev.comet --out w.txt",
             "dragoman rerank tune --candidates batch.jsonl --order requests.jsonl --reference dev.en --out w.txt",
+            "dragoman rerank tune --candidates dev.jsonl --reference dev.en --folds 5 --leave-out --out w.txt",
         ],
     )
     def tune(
@@ -104,6 +107,15 @@ def register(app: typer.Typer) -> None:
         ] = None,
         metric: Annotated[str, typer.Option(help="The metric to optimise; see `dragoman score --help`.")] = "bleu",
         start: Annotated[Path | None, typer.Option(help="Initial weights.")] = None,
+        folds: Annotated[
+            int,
+            typer.Option(
+                min=0, help="Folds of a cross-validation, which shows the gain to expect on new lists; 0: none."
+            ),
+        ] = 0,
+        leave_out: Annotated[
+            bool, typer.Option("--leave-out", help="Cross-validate without each feature, too, to see what it is worth.")
+        ] = False,
         seed: Seed = 1,
         machine: Machine = Machine(),
     ) -> None:
@@ -137,16 +149,19 @@ def register(app: typer.Typer) -> None:
         lists, references = without_empty(lists, references, runtime=runtime)
         chosen, note = metric_of_lists(metric, lists, references)
         begin = first_weights(lists) if start is None else _fitting(start, lists)
-        names = list(lists.features.names)
-        sign = 1 if chosen.higher_is_better else -1
-        scorer = chosen.scorer(references)
-        problem = DecodedLists(lists).problem(names, weight_ranges(names), scorer, sign=sign, runtime=runtime)
-        rng = np.random.default_rng(seed)
-        optimum = tuner.optimise(problem, begin.vector(names), rng=rng, runtime=runtime)
-        if not np.any(optimum.weights):
+        problem = problem_of_lists(lists, chosen, references, runtime=runtime)
+        vector = begin.vector(problem.names)
+        tuned = tune_problem(tuner, problem, vector, seed=seed, runtime=runtime)
+        if not np.any(tuned):
             raise DataError(f"{method} gave weights that are all zero", path=candidates)
-        Weights(dict(zip(names, optimum.weights.tolist(), strict=True))).write(out)
-        terminal.output().print(_choice_table(f"{candidates}: {metric}", problem, optimum.weights, seed))
+        Weights(dict(zip(problem.names, tuned.tolist(), strict=True))).write(out)
+        terminal.output().print(_choice_table(f"{candidates}: {metric}", problem, tuned, seed))
+        if folds:
+            validated = cross_validate(
+                tuner, problem, vector, folds=folds, leave_out=leave_out, seed=seed, runtime=runtime
+            )
+            for table in _validation_tables(validated):
+                terminal.output().print(table)
         print_signature(chosen, len(references), prepared=False, note=note)
 
     @command(
@@ -255,6 +270,27 @@ def _choice_table(title: str, problem: Problem, weights: NDArray[np.float64], se
         low, high = confidence_interval(bootstrap_scores(problem.scorer, [statistics], seed=seed)[0])
         rows.append((name, float(problem.scorer.score(statistics.sum(axis=0))), low, high))
     return terminal.table(title, ["choice", "score", "from", "to"], rows)
+
+
+def _validation_tables(found: CrossValidation) -> list[Group]:
+    """Tabulate the scores of cross-validation, and what is lost without each feature."""
+    low, high = found.interval
+    rows: list[tuple[object, ...]] = [
+        ("random candidates", found.random),
+        ("first candidates", found.first),
+        ("reranked, by weights tuned on other sentences", found.held_out),
+        ("reranked, by weights tuned on the same sentences", found.optimistic),
+        ("oracle", found.oracle),
+        ("gain over the first candidates", found.gain),
+        ("gain, 95 % interval from", low),
+        ("gain, 95 % interval to", high),
+        ("p-value of the gain", found.p_value),
+    ]
+    tables = [terminal.table(f"cross-validation, {found.folds} folds", ["", "score"], rows)]
+    if found.features:
+        losses = [(one.name, one.loss) for one in found.features]
+        tables.append(terminal.table("features", ["left out", "score lost"], losses))
+    return tables
 
 
 class _ListsAndFormat(NamedTuple):

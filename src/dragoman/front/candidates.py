@@ -30,8 +30,7 @@ from dragoman.metrics.score_cache import ScoreCache
 from dragoman.metrics.utility import MetricUtility, Utility, UtilityFunction, utility_of
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Tuner
-from dragoman.tuning.problems.evidence import DecodedLists
-from dragoman.tuning.problems.problem import Problem, weight_ranges
+from dragoman.tuning.problems.problem import Problem
 from dragoman.tuning.runs.rerank import (
     MARK,
     Missing,
@@ -39,8 +38,10 @@ from dragoman.tuning.runs.rerank import (
     metric_of_lists,
     missing_from,
     of_file,
+    problem_of_lists,
     references_of,
     rerank_nbest,
+    tune_problem,
     with_features,
     without_empty,
 )
@@ -208,12 +209,9 @@ def tune_reranker(
         raise DataError(f"there are {len(lists)} lists for {len(known[0])} references", expected="one for each")
     lists, known = without_empty(lists, known, runtime=runtime)
     chosen, _ = metric_of_lists(metric, lists, known)
-    names = list(lists.features.names)
-    sign = 1 if chosen.higher_is_better else -1
-    problem = DecodedLists(lists).problem(names, weight_ranges(names), chosen.scorer(known), sign=sign, runtime=runtime)
-    rng = np.random.default_rng(seed)
-    optimum = tuner.optimise(problem, first_weights(lists).vector(names), rng=rng, runtime=runtime)
-    return Weights(dict(zip(names, optimum.weights.tolist(), strict=True)))
+    problem = problem_of_lists(lists, chosen, known, runtime=runtime)
+    found = tune_problem(tuner, problem, first_weights(lists).vector(problem.names), seed=seed, runtime=runtime)
+    return Weights(dict(zip(problem.names, found.tolist(), strict=True)))
 
 
 def _columns(

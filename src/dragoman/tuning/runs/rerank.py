@@ -17,7 +17,9 @@ from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.tokeniser_choice import metrics_for
-from dragoman.tuning.problems.problem import MOST_DENSE, Problem, best_rows
+from dragoman.tuning.methods.method import Tuner
+from dragoman.tuning.problems.evidence import DecodedLists
+from dragoman.tuning.problems.problem import MOST_DENSE, Problem, best_rows, weight_ranges
 
 #: Treatment of a missing number: refuse it, drop the hypothesis, or replace it by this number.
 Missing = Literal["refuse", "drop"] | float
@@ -193,6 +195,46 @@ def first_weights(nbest: NBest) -> Weights:
         if np.allclose(matrix @ found, nbest.scores, rtol=1e-3, atol=1e-2) and np.any(found):
             return Weights(dict(zip(names, found.tolist(), strict=True)))
     return Weights(dict.fromkeys(names, 1.0 / len(names)))
+
+
+def problem_of_lists(
+    nbest: NBest, metric: Metric, references: Sequence[Corpus], *, runtime: Runtime = Runtime()
+) -> Problem:
+    """Return the problem of choosing weights for all features of the lists."""
+    names = list(nbest.features.names)
+    sign = 1 if metric.higher_is_better else -1
+    scorer = metric.scorer(references)
+    return DecodedLists(nbest).problem(names, weight_ranges(names), scorer, sign=sign, runtime=runtime)
+
+
+def tune_problem(
+    tuner: Tuner, problem: Problem, start: NDArray[np.float64], *, seed: int = 1, runtime: Runtime = Runtime()
+) -> NDArray[np.float64]:
+    """Tune weights on features that are brought to one scale, and return them for the features as they were.
+
+    The scale of a feature is its standard deviation within lists, which is all that reranking sees of it. Scales make
+    the ranges of random starts, steps and penalties of all methods fit numbers of any size.
+    """
+    scales = _scales(problem)
+    features = replace(problem.features, values=problem.features.values / scales[problem.features.ids])
+    rng = np.random.default_rng(seed)
+    scaled = replace(problem, features=features)
+    found = tuner.optimise(scaled, start * scales, rng=rng, runtime=runtime).weights
+    return np.asarray(found / scales)
+
+
+def _scales(problem: Problem) -> NDArray[np.float64]:
+    """Return the standard deviation of each feature within lists; 1 for features that do not vary."""
+    features, width = problem.features, len(problem.names)
+    rows = np.repeat(np.arange(len(features)), np.diff(features.offsets))
+    sizes = np.diff(problem.sentences)
+    cells = np.repeat(np.arange(len(sizes)), sizes)[rows] * width + features.ids
+    used, cells = np.unique(cells, return_inverse=True)
+    sums, squares = (np.bincount(cells, values) for values in (features.values, features.values**2))
+    within = squares - sums**2 / sizes[used // width]
+    variances = np.bincount(used % width, np.maximum(within, 0.0), minlength=width) / len(features)
+    scales = np.sqrt(variances)
+    return np.asarray(np.where(scales > 1e-12, scales, 1.0))
 
 
 def rerank_nbest(nbest: NBest, weights: Weights) -> NBest:
