@@ -118,15 +118,26 @@ def _bleu_gains(
     progress_callback: ProgressCallback,
     runtime: Runtime,
 ) -> Gains:
-    addend = {"add-one": 1.0, "add-k": 1.0 if metric.smoothing_value is None else metric.smoothing_value}.get(
-        metric.sentence_smoothing, 0.0
-    )
-    if not addend > 0:
-        return _gains.dispatch(Metric)(metric, hypotheses, evidence, matrix, progress_callback, runtime)
+    given = metric.smoothing_value
+    addend, unmatched, decay = {
+        "add-one": (1.0, 0.0, 1.0),
+        "add-k": (1.0 if given is None else given, 0.0, 1.0),
+        "exp": (0.0, 0.5, 0.5),
+        "floor": (0.0, 0.1 if given is None else given, 1.0),
+        "none": (0.0, 0.0, 1.0),
+    }[metric.sentence_smoothing]
     rows, references = words_for_bleu(metric, hypotheses, evidence)
     lists = _lists(rows, references, hypotheses, evidence)
     return kernels.expected_bleu(
-        *lists, evidence.probabilities, metric.order, addend, matrix, runtime.threads, progress_callback
+        *lists,
+        evidence.probabilities,
+        metric.order,
+        addend,
+        unmatched,
+        decay,
+        matrix,
+        runtime.threads,
+        progress_callback,
     )
 
 

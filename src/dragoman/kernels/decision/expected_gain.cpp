@@ -148,10 +148,12 @@ private:
     std::span<const std::int32_t> previous_;
 };
 
-// Sentence BLEU with `addend` added to matches and n-grams of orders above 1 (Lin & Och 2004).
+// Sentence BLEU with `addend` added to matches and n-grams of orders above 1 (Lin & Och 2004). If that is 0, the first
+// order without a match counts as `unmatched` matches, and each further one as `decay` times the one before.
 class Bleu {
 public:
-    Bleu(std::size_t order, double addend) : order_(order), addend_(addend) {}
+    Bleu(std::size_t order, double addend, double unmatched, double decay)
+        : order_(order), addend_(addend), unmatched_(unmatched), decay_(decay) {}
 
     void start(const StringLists& evidence, std::size_t first, std::size_t size) {
         lengths_.clear();
@@ -161,6 +163,12 @@ public:
 
     // The gain against each string of the tile.
     void gains(std::size_t length, const Overlap& overlap, double* out) {
+        if (addend_ > 0) add(length, overlap, out);
+        else replace(length, overlap, out);
+    }
+
+private:
+    void add(std::size_t length, const Overlap& overlap, double* out) {
         const std::size_t size = overlap.size();
         double possible = 1;
         for (std::size_t n = 0; n < order_; ++n) possible *= (length > n ? static_cast<double>(length - n) : 0.0) + (n ? addend_ : 0.0);
@@ -170,15 +178,36 @@ public:
             for (std::size_t e = 0; e < size; ++e) out[e] *= counts[e] + addend_;
         }
         if (length == 0) possible = 1;  // no match, no gain
+        finish(length, order_, possible, size, out);
+    }
+
+    void replace(std::size_t length, const Overlap& overlap, double* out) {
+        const std::size_t size = overlap.size(), used = std::min(order_, length);
+        std::fill(out, out + size, used ? 1.0 : 0.0);
+        std::fill(unmatched_now_.begin(), unmatched_now_.begin() + static_cast<std::ptrdiff_t>(size), unmatched_);
+        double possible = 1;
+        for (std::size_t n = 0; n < used; ++n) {
+            possible *= static_cast<double>(length - n);
+            const Count* counts = overlap.counts(n);
+            for (std::size_t e = 0; e < size; ++e) {
+                out[e] *= counts[e] ? counts[e] : unmatched_now_[e];
+                unmatched_now_[e] *= counts[e] ? 1.0 : decay_;
+            }
+        }
+        for (std::size_t e = 0; used && e < size; ++e) out[e] = overlap.counts(0)[e] ? out[e] : 0.0;
+        finish(length, std::max<std::size_t>(used, 1), possible, size, out);
+    }
+
+    // Products of matches to gains: the geometric mean of precisions, times the brevity penalty.
+    void finish(std::size_t length, std::size_t orders, double possible, std::size_t size, double* out) {
         const auto& penalty = brevity(length);
-        if (order_ == 4) {
+        if (orders == 4) {
             for (std::size_t e = 0; e < size; ++e) out[e] = std::sqrt(std::sqrt(out[e] / possible)) * penalty[e];
         } else {
-            for (std::size_t e = 0; e < size; ++e) out[e] = std::pow(out[e] / possible, 1 / static_cast<double>(order_)) * penalty[e];
+            for (std::size_t e = 0; e < size; ++e) out[e] = std::pow(out[e] / possible, 1 / static_cast<double>(orders)) * penalty[e];
         }
     }
 
-private:
     // 100 times the brevity penalty against each string of the tile, for hypotheses of this length.
     const std::vector<double>& brevity(std::size_t length) {
         auto& row = brevity_[length];
@@ -189,7 +218,8 @@ private:
     }
 
     std::size_t order_;
-    double addend_;
+    double addend_, unmatched_, decay_;
+    std::array<double, kTile> unmatched_now_{};
     std::vector<double> lengths_;
     std::map<std::size_t, std::vector<double>> brevity_;
 };
@@ -306,8 +336,8 @@ auto expected_gains(Gain gain, std::size_t order, const StringLists& hypotheses,
 }
 
 auto expected_bleu(const StringLists& hypotheses, const StringLists& evidence, In1<double> weights, std::size_t order,
-                   double addend, bool matrix, int threads, Progress progress) {
-    return expected_gains(Bleu(order, addend), order, hypotheses, evidence, weights, matrix, threads, progress);
+                   double addend, double unmatched, double decay, bool matrix, int threads, Progress progress) {
+    return expected_gains(Bleu(order, addend, unmatched, decay), order, hypotheses, evidence, weights, matrix, threads, progress);
 }
 
 auto expected_chrf(const StringLists& hypotheses, const StringLists& evidence, In1<double> weights, std::size_t order,
@@ -319,11 +349,13 @@ auto expected_chrf(const StringLists& hypotheses, const StringLists& evidence, I
 
 void bind_expected_gain(nb::module_& m) {
     m.def("expected_bleu", &expected_bleu, nb::arg("hypotheses"), nb::arg("evidence"), nb::arg("weights"),
-          nb::arg("order"), nb::arg("addend"), nb::arg("matrix") = false, nb::arg("threads") = 1,
-          nb::arg("progress") = nb::none(),
+          nb::arg("order"), nb::arg("addend"), nb::arg("unmatched") = 0.0, nb::arg("decay") = 1.0,
+          nb::arg("matrix") = false, nb::arg("threads") = 1, nb::arg("progress") = nb::none(),
           "Sentence BLEU of each hypothesis against the strings of its sentence's evidence, summed with their\n"
           "weights.\n\n"
-          "`addend` is added to matches and n-grams of orders above 1. With `matrix` also all gains: those of a\n"
+          "`addend` is added to matches and n-grams of orders above 1. If it is 0, orders that a short hypothesis\n"
+          "lacks are left out, the first order without a match counts as `unmatched` matches, and each further one\n"
+          "as `decay` times the one before. With `matrix` also all gains: those of a\n"
           "sentence are a matrix of hypotheses and evidence, row by row. Words must not be negative, and strings\n"
           "below 65,536 words.");
     m.def("expected_chrf", &expected_chrf, nb::arg("hypotheses"), nb::arg("evidence"), nb::arg("weights"),

@@ -60,6 +60,17 @@ def test_expected_bleu_with_another_addend():
         matrices(kernels.expected_bleu, lambda h, e: score(metric, h, e), seed, 3, 0.25)
 
 
+@pytest.mark.parametrize(
+    ("smoothing", "value", "unmatched", "decay"),
+    [("exp", None, 0.5, 0.5), ("floor", None, 0.1, 1.0), ("floor", 0.3, 0.3, 1.0), ("none", None, 0.0, 1.0)],
+)
+@pytest.mark.parametrize("order", [1, 3, 4])
+def test_expected_bleu_with_replaced_zeros(smoothing, value, unmatched, decay, order):
+    metric = Bleu(order=order, sentence_smoothing=smoothing, smoothing_value=value)
+    for seed in range(3):
+        matrices(kernels.expected_bleu, lambda h, e: score(metric, h, e), seed, order, 0.0, unmatched, decay)
+
+
 @pytest.mark.parametrize("order", [1, 4, 6])
 def test_expected_chrf_is_that_of_the_metric_if_words_are_characters(order):
     letters = "".join(chr(ord("a") + i) for i in range(len(VOCAB)))
