@@ -187,7 +187,7 @@ def test_minimum_bayes_risk_is_that_of_threads(dragoman, address, tmp_path, monk
                 texts = [" ".join(f"w{word}" for word in rng.integers(0, 9, 6)) for _ in range(rng.integers(1, 9))]
                 stream.write(json.dumps({"id": i, "hyps": [{"text": t, "logprob": -j} for j, t in enumerate(texts)]}))
                 stream.write("\n")
-    command = ["mbr", "--candidates", "candidates.jsonl", "--metric", "chrf", *options]
+    command = ["mbr", "--candidates", "candidates.jsonl", "--utility", "chrf", *options]
     first = dragoman(*command, "--threads", 2)
     expected = content(tmp_path)
     second = dragoman(*command, "--cluster", address)

@@ -87,7 +87,7 @@ def register(app: typer.Typer) -> None:
             "dragoman rerank tune --candidates dev.nbest.gz --reference dev.en --method mert --out weights.txt",
             "dragoman rerank tune --candidates dev.jsonl --reference dev.en --feature comet=dev.comet --out w.txt",
             "dragoman rerank tune --candidates batch.jsonl --order requests.jsonl --reference dev.en --out w.txt",
-            "dragoman rerank tune --candidates dev.jsonl --reference dev.en --folds 5 --leave-out --out w.txt",
+            "dragoman rerank tune --candidates dev.jsonl --reference dev.en --folds 5 --ablation --out w.txt",
         ],
     )
     def tune(
@@ -113,8 +113,8 @@ def register(app: typer.Typer) -> None:
                 min=0, help="Folds of a cross-validation, which shows the gain to expect on new lists; 0: none."
             ),
         ] = 0,
-        leave_out: Annotated[
-            bool, typer.Option("--leave-out", help="Cross-validate without each feature, too, to see what it is worth.")
+        ablation: Annotated[
+            bool, typer.Option("--ablation", help="Cross-validate without each feature, too, to see what it is worth.")
         ] = False,
         seed: Seed = 1,
         machine: Machine = Machine(),
@@ -158,7 +158,7 @@ def register(app: typer.Typer) -> None:
         terminal.output().print(_choice_table(f"{candidates}: {metric}", problem, tuned, seed))
         if folds:
             validated = cross_validate(
-                tuner, problem, vector, folds=folds, leave_out=leave_out, seed=seed, runtime=runtime
+                tuner, problem, vector, folds=folds, ablation=ablation, seed=seed, runtime=runtime
             )
             for table in _validation_tables(validated):
                 terminal.output().print(table)

@@ -57,11 +57,11 @@ def cross_validate(
     start: Vector,
     *,
     folds: int = 5,
-    leave_out: bool = False,
+    ablation: bool = False,
     seed: int = 1,
     runtime: Runtime = Runtime(),
 ) -> CrossValidation:
-    """Tune on all folds but one, and choose in that one; with `leave_out`, also without each feature in turn.
+    """Tune on all folds but one, and choose in that one; with `ablation`, also without each feature in turn.
 
     Costs `folds` + 1 tunings, and `folds` more for each feature that is left out.
     """
@@ -84,7 +84,7 @@ def cross_validate(
     )
     first, ours = (_score(problem, one) for one in rows)
     losses: list[FeatureLoss] = []
-    if leave_out and len(problem.names) > 1:
+    if ablation and len(problem.names) > 1:
         for i, name in enumerate(problem.names):
             others = [j for j in range(len(problem.names)) if j != i]
             without = replace(

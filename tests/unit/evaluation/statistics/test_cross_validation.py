@@ -37,7 +37,7 @@ def problem(sentences=40, candidates=8, scale=1.0, seed=1):
 
 @pytest.fixture(scope="module")
 def found():
-    return cross_validate(Mert(restarts=1), problem(), np.array([0.5, 0.5]), folds=4, leave_out=True)
+    return cross_validate(Mert(restarts=1), problem(), np.array([0.5, 0.5]), folds=4, ablation=True)
 
 
 def test_the_gain_is_measured_on_sentences_that_were_not_tuned_on(found):
