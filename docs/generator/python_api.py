@@ -44,7 +44,7 @@ def _public(name: str, member: Any) -> str:
         return f"{heading}{prose(member.__doc__)}\n"
     if not hasattr(member, "__qualname__"):
         return f"{heading}{code(repr(member))}\n"
-    tree = ast.parse(Path(inspect.getsourcefile(member) or "").read_text(encoding="utf-8"))
+    tree = ast.parse(Path(inspect.getsourcefile(inspect.unwrap(member)) or "").read_text(encoding="utf-8"))
     found = next(node for node in tree.body if getattr(node, "name", None) == member.__name__)
     where = f"`{member.__module__}.{member.__qualname__}`\n\n"
     return f"{heading}{where}{_body(found, name, '###', name)}"

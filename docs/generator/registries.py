@@ -30,6 +30,10 @@ _INTRODUCTIONS = {
     "corpus": Introduction(
         "Corpora", "`dragoman corpora build NAME --out FOLDER`; options with `--option NAME=VALUE`."
     ),
+    "estimator": Introduction(
+        "Estimators of expected utility",
+        "`dragoman mbr --estimator NAME`, options with `--estimator-option NAME=VALUE`; `dm.mbr(…, estimator=NAME)`.",
+    ),
     "feature": Introduction(
         "Extra features",
         "Sparse features that a model may have: `dragoman model add-features MODEL --feature NAME:OPTION=VALUE,…`."
@@ -60,6 +64,10 @@ _INTRODUCTIONS = {
         "Tuning methods",
         "`dragoman tune --method NAME`, options with `--method-option NAME=VALUE`; `[[method]]` in the plan of an"
         " experiment.",
+    ),
+    "utility": Introduction(
+        "Neural metrics",
+        "`dragoman mbr --utility NAME:model=FOLDER,OPTION=VALUE,…`; each is an extra of the package.",
     ),
 }
 

@@ -30,12 +30,14 @@ if TYPE_CHECKING:
     from dragoman.front.normalisation import Normaliser, normaliser
     from dragoman.front.run import TuningRun
     from dragoman.front.scoring import Comparison, Score, compare, score
+    from dragoman.front.selection import Selection
     from dragoman.front.system import System, load, train
 
 __all__ = [
     "Comparison",
     "Normaliser",
     "Score",
+    "Selection",
     "System",
     "TuningRun",
     "adapt",
@@ -61,6 +63,7 @@ _HOMES = {
     "example": ("example",),
     "normalisation": ("Normaliser", "normaliser"),
     "run": ("TuningRun",),
+    "selection": ("Selection",),
     "system": ("System", "load", "train"),
 }
 

@@ -16,7 +16,19 @@ from dragoman.cli.shell.flags import KINDS, Kind, command, command_group
 from dragoman.core.errors import UsageError
 from dragoman.core.options import Options
 
-KindName = Literal["aligner", "corpus", "decision", "feature", "format", "global-feature", "method", "metric", "tagger"]
+KindName = Literal[
+    "aligner",
+    "corpus",
+    "decision",
+    "estimator",
+    "feature",
+    "format",
+    "global-feature",
+    "method",
+    "metric",
+    "tagger",
+    "utility",
+]
 
 
 def register(app: typer.Typer) -> None:

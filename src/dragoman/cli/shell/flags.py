@@ -72,6 +72,13 @@ KINDS = {
         "dragoman translate --decision {}, options with --decision-option NAME=VALUE",
         ("decision",),
     ),
+    "estimator": Kind(
+        "estimator of expected utility",
+        "dragoman.decision.estimators",
+        "ESTIMATORS",
+        "dragoman mbr --estimator {}, options with --estimator-option NAME=VALUE",
+        ("estimator",),
+    ),
     "feature": Kind(
         "extra feature",
         "dragoman.features",
@@ -113,6 +120,13 @@ KINDS = {
         "TAGGERS",
         "dragoman tag --tagger {}, options with --tagger-option NAME=VALUE",
         ("tagger",),
+    ),
+    "utility": Kind(
+        "neural metric",
+        "dragoman.metrics.utility",
+        "UTILITIES",
+        "dragoman mbr --utility {}:model=FOLDER,OPTION=VALUE,..",
+        ("utility",),
     ),
 }
 
