@@ -8,9 +8,9 @@ gain plus temperature times entropy, and takes a step along it. The temperature 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,19 +41,46 @@ Vector = NDArray[np.float64]
 
 _DECAY = {"slow": 0.9, "fast": 0.5}
 
+#: Settings that the thesis has for both objectives (7.3.2 to 7.3.4, 7.4.2).
+PAPER: Mapping[str, Any] = {
+    "start": "zero",
+    "minibatch": 100,
+    "order": "random",
+    "samples": 2000,
+    "chains": 2,
+    "burn_in": 100,
+    "initial": "random",
+    "annealing": "slow",
+    "temperature": 100.0,
+    "coldest": 1e-4,
+    "updates_per_temperature": 20,
+    "ascent": "eg",
+    "rate": 2.0,
+    "meta_rate": 2.0,
+    "max_growth": 0.0,
+    "average": False,
+}
+
 
 @dataclass(frozen=True)
 class Estimate:
-    """The expected gain of a minibatch, and what each sample's features contribute to the gradient of the objective."""
+    """The expected gain of a minibatch, and what each sample's features contribute to the gradient of the objective.
+
+    `sentences` is the number of sentences that the objective is a sum over; 1 for a mean.
+    """
 
     gain: float
     shares: Vector
+    sentences: int = 1
 
 
 @dataclass(frozen=True)
 class RiskSampling(Learner):
     """Options of minimum risk training by sampling."""
 
+    preset: Literal["paper"] | None = option(
+        None, "the settings of the thesis in place of the defaults; other options override them"
+    )
     start: Literal["zero", "given"] = option("zero", "start from weights of 0, or from the given ones")
     minibatch: int = option(100, "sentences per update", minimum=1)
     order: Literal["random", "sequence"] = option("random", "draw minibatches at random, or take them in turn")
@@ -75,6 +102,9 @@ class RiskSampling(Learner):
     ascent: AscentName = option("adam", "Adam, approximated exponentiated gradient, or the plain gradient")
     rate: float | None = option(None, "learning rate, for eg the initial one; adam: 0.1, others: 2", minimum=0)
     meta_rate: float = option(2.0, "rate at which eg changes its learning rates", minimum=0)
+    max_growth: float = option(
+        2.0, "largest factor by which eg multiplies a learning rate in an update; 0: no limit", minimum=0
+    )
     evaluate_every: int = option(20, "updates between checkpoints", minimum=1)
     average: bool = option(True, "a checkpoint has the mean weights over its updates, not the last ones")
 
@@ -114,7 +144,7 @@ class RiskSampling(Learner):
         self, training_set: TrainingSet, start: Weights, state: State | None, seed: int, runtime: Runtime
     ) -> Iterator[Checkpoint]:
         """Climb, with a checkpoint after every `evaluate_every` updates."""
-        ascent = ascent_of(self.ascent, self._rate, self.meta_rate)
+        ascent = ascent_of(self.ascent, self._rate, self.meta_rate, self.max_growth)
         weights, update = self._first(start, training_set), 0
         if state is not None:
             ascent.restore(state)
@@ -150,6 +180,8 @@ class RiskSampling(Learner):
     def check(self, training_set: TrainingSet) -> None:
         """Refuse schedules that never end, or never begin."""
         super().check(training_set)
+        if 0 < self.max_growth < 1:
+            raise UsageError(f"max_growth is {self.max_growth:g}, so that rates only fall; expected 1 or more, or 0")
         if self.annealing != "none" and self.updates is None:
             if not self._decay < 1:
                 raise UsageError(f"the decay is {self._decay:g}, so that the temperature never falls; expected below 1")
