@@ -207,7 +207,7 @@ def _plan(path: Path, values: Mapping[str, Any], models: Path) -> Plan:
         ranges={name: _bounds(path, name, bounds) for name, bounds in values.get("ranges", {}).items()},
         prepared=_flag(path, values, "prepared", False),
     )
-    job.validation.decision()  # to be refused now rather than later
+    job.validation.more_rules(job.validation.decision())  # to be refused now rather than later
     return Plan(
         title=str(values.get("title", f"Experiment {path.stem}")),
         job=job,

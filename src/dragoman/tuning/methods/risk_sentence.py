@@ -25,12 +25,13 @@ class RiskSentence(RiskSampling):
     Cost: sampling a minibatch for each update; the rest takes some per cent of that.
 
     Arun's thesis, 7.3. `preset=paper` has its settings: weights from 0, minibatches of 100, 2 chains of 2,000 samples
-    from random derivations, a temperature that falls from 100 to 0.0001 by 0.9 every 20 updates (its fast schedule is
-    `annealing=fast`), exponentiated gradient as printed, sums over sentences (7.8), and a checkpoint every 50 updates.
-    Its runs end after 48 hours (`--max-minutes 2880`), and checkpoints are judged on held-out text under the rule that
-    is tested, by 10,000 samples: see `Validation`. Defaults depart from it: the temperature starts at 0.005 and falls
-    faster, the gradient is the mean over sentences, Adam makes the steps, a checkpoint has the mean weights since the
-    last one, and there are fewer samples. Departure of the preset, too: covariances of N samples are divided by N - 1.
+    from random derivations after 100 scans that cool from 3 to 1, a temperature that falls from 100 to 0.0001 by 0.9
+    every 20 updates (its fast schedule is `annealing=fast`), exponentiated gradient as printed, sums over sentences
+    (7.8), and a checkpoint every 50 updates. Its runs end after 48 hours (`--max-minutes 2880`), and checkpoints are
+    judged on held-out text under the rule that is tested, by 10,000 samples: see `Validation`. Defaults depart from it:
+    the temperature starts at 0.005 and falls faster, the gradient is the mean over sentences, Adam makes the steps, a
+    checkpoint has the mean weights since the last one, and there are fewer samples, which start from the best monotone
+    segmentation without heating. Departure of the preset, too: covariances of N samples are divided by N - 1.
     """
 
     name: ClassVar[str] = "risk-sentence"

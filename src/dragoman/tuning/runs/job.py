@@ -341,11 +341,13 @@ class Job:
                 runtime.warn(
                     f"{both} of the held-out sentences are also in the tuning set: validation scores will be too high"
                 )
+        decision = self.validation.decision(global_features=bool(model.global_features))
         return Validator(
             stream=Stream(self.translator(model, runtime=within), self.model, prepared=True, runtime=within),
             lines=judged.lines,
             scorer=self._scorer(judged),
-            decision=self.validation.decision(global_features=bool(model.global_features)),
+            decision=decision,
+            more_rules=self.validation.more_rules(decision),
             documents=None if file is None else read_documents(file, len(judged)),
         )
 

@@ -37,7 +37,7 @@ from dragoman.tuning.problems.evidence import DecodedLists, DecodingResults
 from dragoman.tuning.problems.problem import Preset, Ranges, is_weight, no_sparse, replace_weights
 from dragoman.tuning.runs.run import Record, Run
 from dragoman.tuning.runs.trust_region import ANY_DIRECTION, Step, TrustRegion, is_same
-from dragoman.tuning.runs.validator import Validation
+from dragoman.tuning.runs.validator import Validated, Validation
 
 #: Score on the tuning set, in the report of an iteration whose weights are validated on held-out text.
 _TUNING_SCORE = "tuning_score"
@@ -125,7 +125,7 @@ def run_tuning(
     start: Weights,
     *,
     keep: Keep = "best",
-    validator: Callable[..., float] | None = None,
+    validator: Callable[..., Validated] | None = None,
     validation: Validation = Validation(),
     seed: int = 1,
     runtime: Runtime = Runtime(),
@@ -147,7 +147,7 @@ def run_tuning(
         iteration, clock = len(records) + 1, [time.monotonic()]
         validated = None if validator is None else validator(weights, runtime=runtime)
         clock.append(time.monotonic())
-        stop = None if validated is None else validation.reason_to_stop(records, validated, sign)
+        stop = None if validated is None else validation.reason_to_stop(records, validated.score, sign)
         checkpoint = Checkpoint(weights, {}) if stop else next(checkpoints, None)
         if checkpoint is None:
             stop, checkpoint = "there is nothing more to learn", Checkpoint(weights, {})
@@ -160,11 +160,11 @@ def run_tuning(
             record = Record(iteration, checkpoint.score, checkpoint.report, checkpoint.stop, checkpoint.seconds)
         else:
             seconds = {"judge": round(clock[1] - clock[0], 3), "learn": round(clock[2] - clock[1], 3)}
-            report = checkpoint.report
+            report = {**checkpoint.report, **validated.report}
             if checkpoint.score is not None:  # the weights at the end of such a method are those that it began with
                 report = {_TUNING_SCORE: checkpoint.score, **report}
                 stop = stop or checkpoint.stop
-            record = Record(iteration, validated, report, stop, seconds, validated=True, ends=checkpoint.stop)
+            record = Record(iteration, validated.score, report, stop, seconds, validated=True, ends=checkpoint.stop)
         weights = checkpoint.weights
         run.write_checkpoint(checkpoint, iteration)
         records.append(record)

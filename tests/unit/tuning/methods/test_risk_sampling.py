@@ -10,17 +10,22 @@ from scipy import stats
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
+from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
+from dragoman.core.samples import Samples
 from dragoman.features import FEATURES
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.ter import Ter
+from dragoman.sampling.sampler import Sampler
+from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.lattice import option_features
 from dragoman.search.phrase.translator import PhraseTranslator
 from dragoman.tuning.methods.method import TrainingSet
 from dragoman.tuning.methods.risk_corpus import RiskCorpus, resample_corpora, resampled_shares
 from dragoman.tuning.methods.risk_sentence import RiskSentence
+from dragoman.tuning.problems.sample_statistics import SampleStatistics
 from oracles.phrase_documents import Document
 from oracles.risk import NAMES, TinyCorpus
 from oracles.sampler import probabilities
@@ -76,6 +81,40 @@ def test_corpora_alone_give_the_gradient_without_bias():
         found.append(drawn.weighted_features(NAMES, resampled_shares(drawn, rows, gains)))
     z = (np.mean(found, axis=0) - exact) / stats.sem(found)
     assert np.abs(z).max() < 3.9
+
+
+def test_the_entropy_is_that_of_relative_frequencies():
+    rng = np.random.default_rng(3)
+    corpus = TinyCorpus(Bleu(), rng)
+    drawn = corpus.draw(WEIGHTS, 1_000_000, rng)
+    assert drawn.entropies.mean() == pytest.approx(corpus.entropy(WEIGHTS), abs=2e-3)
+    p = drawn.probabilities[: drawn.bounds[1]]
+    assert drawn.entropies[0] == pytest.approx(-(p * np.log(p)).sum())
+
+
+@pytest.mark.parametrize("objective", ["mean", "sum"])
+def test_the_gradient_of_the_prior_is_that_of_its_density(objective, training_set):
+    """Against finite differences, and in the step of an update: with and without a prior."""
+    risk = RiskSentence(
+        **{**QUICK, "objective": objective, "minibatch": 3}, deviation=0.05, ascent="sgd", rate=1.0, start="given"
+    )
+    size = len(training_set)
+    exact = [
+        (risk.prior(WEIGHTS + 1e-5 * unit, size)[0] - risk.prior(WEIGHTS - 1e-5 * unit, size)[0]) / 2e-5
+        for unit in np.eye(3)
+    ]
+    assert risk.prior(WEIGHTS, size)[1] == pytest.approx(np.array(exact))
+    start = training_set.model.weights
+    with_prior, without = (
+        next(replace(risk, deviation=deviation, evaluate_every=1).learn(training_set, start)).weights
+        for deviation in (0.05, 0.0)
+    )
+    names = training_set.names
+    change = with_prior.vector(names) - without.vector(names)
+    sentences = 3 if objective == "sum" else 1
+    assert change == pytest.approx(sentences * risk.prior(start.vector(names), size)[1])
+    assert np.abs(change).max() > 0.01
+    assert RiskSentence().prior(WEIGHTS, size)[0] == 0
 
 
 def test_many_samples_give_the_exact_gradient():
@@ -171,6 +210,44 @@ def test_going_on_from_a_checkpoint_is_as_if_nothing_had_happened(options, train
     assert [checkpoint.weights for checkpoint in [first, *rest]] == [checkpoint.weights for checkpoint in whole]
 
 
+class Voice(Progress):
+    """Remembers what it was told."""
+
+    def __init__(self):
+        self.said = []
+
+    def warn(self, text):
+        self.said.append(text)
+
+
+def test_sentences_that_a_chain_cannot_cross_are_counted():
+    training_set = reachable_training_set(13, longest=6)
+    quick = {**QUICK, "minibatch": 8, "evaluate_every": 2, "updates": 6}
+    for jump_every, said in ((0, 1), (2, 0)):
+        voice = Voice()
+        learner = RiskSentence(**quick, jump_every=jump_every)
+        list(learner.learn(training_set, training_set.model.weights, runtime=Runtime(progress=voice)))
+        assert len(voice.said) == said
+    voice = Voice()
+    next(RiskSentence(**quick).learn(training_set, training_set.model.weights, runtime=Runtime(progress=voice)))
+    assert voice.said[0].startswith("the derivations of 1 of 8 sentences fall into parts")
+
+
+def test_heating_and_jumps_are_those_of_the_sampler(training_set):
+    weights, units = training_set.model.weights, np.arange(len(training_set))
+    for options in ({"start_temperature": 3.0}, {"jump_every": 4}, {}):
+        learner = RiskSentence(samples=30, burn_in=20, initial="random", **options)
+        found = learner._draw(training_set, weights, units, 5, Runtime())
+        schedule = {"start_temperature": 1.0, "jump_every": 0, **options}
+        sampling = Sampling(samples=30, chains=1, burn_in=20, initial="random", **schedule)
+        same = Sampler.of(training_set.translator.reweighted(weights), sampling).batches(training_set.lines, seed=5)
+        for ours, theirs in zip(found, same, strict=True):
+            assert ours.tried.tolist() == theirs.tried.tolist()
+            assert ours.samples.counts.tolist() == theirs.samples.counts.tolist()
+        jumps = sum(batch.counts("jump")[0] for batch in found)
+        assert (jumps > 0) == ("jump_every" in options)
+
+
 def test_minibatches_come_in_turn_or_at_random():
     rng = np.random.default_rng(0)
     turn = RiskCorpus(minibatch=3, order="sequence")
@@ -216,7 +293,9 @@ def test_gradients_of_document_features_are_those_of_whole_documents():
     translator = PhraseTranslator(model, space=space)
     training_set = TrainingSet(translator, lines * 2, _Twice(scorer), names, documents=np.array([0, 3, 6]))
     learner = RiskSentence(samples=20_000, burn_in=100)
-    drawn = learner._draw(training_set, weights, np.arange(2), 5, Runtime())
+    batches = learner._draw(training_set, weights, np.arange(2), 5, Runtime())
+    samples = Samples.concatenate([batch.samples for batch in batches])
+    drawn = SampleStatistics.of(samples, training_set.scorer, np.arange(6), weights)
     assert len(drawn) == 2
     estimate = learner.estimate(drawn, scorer, 1, 0.02, np.random.default_rng(0))
     found = drawn.weighted_features(names, estimate.shares)

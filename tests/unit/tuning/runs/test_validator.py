@@ -8,9 +8,12 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import Weights
 from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
+from dragoman.decision.max_derivation import MaxDerivation
+from dragoman.decision.max_translation import MaxTranslation
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.settings import Decision
 from dragoman.sampling.schedule import Sampling
@@ -18,7 +21,7 @@ from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Checkpoint, Learner, TrainingSet
 from dragoman.tuning.runs.loop import BatchTraining, Loop, OnlineTraining, run_tuning
 from dragoman.tuning.runs.run import Run
-from dragoman.tuning.runs.validator import Validation
+from dragoman.tuning.runs.validator import Validated, Validation
 from oracles.toy_decoder import ToyDecoder, task_for, tune
 
 START = Weights({"a": 0.0, "b": 1.0})
@@ -63,7 +66,7 @@ def learn(run, training_set, learner, judge, start, validation=Validation(), *, 
 
 
 def judge(weights, *, runtime):
-    return SCORES[int(weights["a"])]
+    return Validated(SCORES[int(weights["a"])], {"held_out_entropy": 2.5})
 
 
 def begun(tmp_path, name="run"):
@@ -86,6 +89,7 @@ def test_the_best_weights_are_kept(training_set, tmp_path):
     assert [event["stop"] for event in run.events()] == [None] * 4 + ["all is learnt"]
     assert [run.weights(i)["a"] for i in range(5)] == [0, 1, 2, 3, 4]
     assert [event.get("at") for event in run.events()] == [1, 2, 3, 4, None]
+    assert [event["held_out_entropy"] for event in run.events()] == [2.5] * 5
     assert learn(begun(tmp_path, "last"), training_set, Counter(), judge, START, keep="last")["a"] == 4
     assert (
         learn(begun(tmp_path, "low"), TrainingSet(None, ["x"], None, ["a"], sign=-1), Counter(), judge, START)["a"] == 0
@@ -155,6 +159,21 @@ def test_the_rule_sees_as_many_samples_as_asked_for(tmp_path):
     assert Validation().decision(global_features=True).sampling.samples == 200
 
 
+def test_further_rules_see_the_same_evidence(tmp_path):
+    file = tmp_path / "frequent.toml"
+    file.write_text('rule = "max-derivation"\noptions = { samples_by = "frequency" }\n')
+    asked = Validation(validation_rule="mbr", validation_evidence="samples", validation_more=f"max-translation,{file}")
+    rules = asked.more_rules(asked.decision())
+    assert rules == {"max_translation": MaxTranslation(), "frequent": MaxDerivation(samples_by="frequency")}
+    for wrong, found in (("lattice-mbr", "decides by hypergraphs, not by samples"), ("magic", "magic")):
+        asked = Validation(validation_rule="mbr", validation_evidence="samples", validation_more=wrong)
+        with pytest.raises(UsageError, match=found):
+            asked.more_rules(asked.decision())
+    lists = Validation(validation_rule="mbr", validation_more="max-translation")
+    with pytest.raises(UsageError, match="not decide by the same n-best lists"):
+        lists.more_rules(lists.decision())
+
+
 def test_old_folders_know_the_number_of_samples():
     assert Validation().description()["validation_samples"] == 200
     assert Validation(validation_samples=9).description()["validation_samples"] == 9
@@ -165,7 +184,7 @@ BAD = Weights({"adequacy": 0.0, "length": -1.0, "noise": 1.0, "fixed": 7.0})
 
 def held_out(weights, *, runtime):
     """A text on which weights are the better the smaller that of adequacy is, other than on the tuning set."""
-    return -float(weights["adequacy"])
+    return Validated(-float(weights["adequacy"]))
 
 
 def tuned(folder, validator=held_out, validation=Validation()):
@@ -179,7 +198,9 @@ def tuned(folder, validator=held_out, validation=Validation()):
 def test_an_optimiser_keeps_what_is_best_on_held_out_text(tmp_path):
     run = tuned(tmp_path / "run")
     events = run.events()
-    assert [event["score"] for event in events] == [held_out(run.weights(i), runtime=None) for i in range(len(events))]
+    assert [event["score"] for event in events] == [
+        held_out(run.weights(i), runtime=None).score for i in range(len(events))
+    ]
     assert events[-1]["tuning_score"] > events[0]["tuning_score"] + 5
     assert run.weights() == BAD
     assert events[-1]["stop"]
