@@ -29,8 +29,11 @@ class LatticeMbr(LatticeRule):
 
     With a `derivation_weight`, the sum has one more term: that weight times the scaled score of the string's best
     derivation, log p(d) up to a constant (Kumar et al. 2009; thesis, 6.2.1). It draws the choice towards
-    max-derivation, which very large weights give. Defaults of p and r are not tuned: Tromble et al. choose them on
-    held-out text, as `tune-decision` does.
+    max-derivation, which very large weights give.
+
+    Departures: p(w) is exact; all strings are hypotheses, where the thesis (7.5.5) takes the 1,000 best
+    (`space=kbest`); and p and r have fixed defaults, where Tromble et al. measure them on translations of the decoder
+    (`tune-decision` chooses them by their score).
     """
 
     name: ClassVar[str] = "lattice-mbr"
