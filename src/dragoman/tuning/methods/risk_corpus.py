@@ -69,7 +69,7 @@ class RiskCorpus(RiskSampling):
         rows = resample_corpora(drawn, self.corpus_samples, rng)
         gains = sign * scorer.score(drawn.statistics[rows].sum(axis=0)) / 100
         rest = gains - linear[rows].sum(axis=0)
-        shares = drawn.covariance_shares(scale * linear - temperature / len(drawn) * drawn.scores)
+        shares = drawn.covariance_shares(scale * linear - temperature / len(drawn) * self.log_probabilities(drawn))
         shares += resampled_shares(drawn, rows, scale * rest)
         return Estimate(float(gains.mean()), shares)
 

@@ -56,6 +56,7 @@ PAPER: Mapping[str, Any] = {
     "jump_every": 0,
     "initial": "random",
     "annealing": "slow",
+    "entropy_by": "frequency",
     "temperature": 100.0,
     "coldest": 1e-4,
     "updates_per_temperature": 20,
@@ -119,6 +120,10 @@ class RiskSampling(Learner):
     annealing: Literal["slow", "fast", "none"] = option(
         "fast", "multiply the temperature by 0.9 or 0.5, or keep it at 0"
     )
+    entropy_by: Literal["score", "frequency"] = option(
+        "score",
+        "log p of derivations in the gradient of the entropy: by the score, or by the relative frequency among samples",
+    )
     decay: float | None = option(None, "another factor for the temperature", minimum=0)
     temperature: float = option(0.005, "initial temperature: worth of a nat of entropy, in gain from 0 to 1", minimum=0)
     coldest: float = option(1e-5, "stop when the temperature is below this", minimum=0)
@@ -139,6 +144,10 @@ class RiskSampling(Learner):
         self, drawn: SampleStatistics, scorer: Scorer, sign: int, temperature: float, rng: np.random.Generator
     ) -> Estimate:
         """Estimate the gain and the gradient; the gain is `sign` times the metric's score divided by 100."""
+
+    def log_probabilities(self, drawn: SampleStatistics) -> Vector:
+        """Return log p of each row, up to a constant for each sentence, as the gradient of the entropy needs it."""
+        return drawn.scores if self.entropy_by == "score" else np.log(drawn.probabilities)
 
     def temperature_of(self, update: int) -> float:
         """Return the temperature of an update, counted from 0."""

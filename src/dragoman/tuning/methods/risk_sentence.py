@@ -20,7 +20,10 @@ class RiskSentence(RiskSampling):
 
     The gain is the smoothed sentence-level version of the metric. Its gradient is the covariance of features with
     gain - T · score (7.13; log p and the score differ by a constant), the mean over the sentences of a minibatch. The
-    estimate is unbiased if samples are independent.
+    estimate is unbiased if samples are independent. With `entropy_by=frequency`, the logarithm of a sample's relative
+    frequency stands for the score, as in the thesis, which takes the entropy of the sampled distribution (7.4.1). If
+    all samples differ, that gradient is 0: the entropy is as large as samples can tell, and a high temperature does no
+    harm. By the score the entropy grows without end as long as there are derivations.
 
     Cost: sampling a minibatch for each update; the rest takes some per cent of that.
 
@@ -48,7 +51,7 @@ class RiskSentence(RiskSampling):
     ) -> Estimate:
         """Estimate the gradient of equation 7.13, as a mean or as a sum."""
         gains = sign * scorer.sentence_scores(drawn.statistics) / 100
-        shares = drawn.covariance_shares(gains - temperature * drawn.scores)
+        shares = drawn.covariance_shares(gains - temperature * self.log_probabilities(drawn))
         gain = float(drawn.probabilities @ gains) / len(drawn)
         if self.objective == "sum":
             return Estimate(gain, shares, len(drawn))

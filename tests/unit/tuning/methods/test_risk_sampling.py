@@ -92,6 +92,24 @@ def test_the_entropy_is_that_of_relative_frequencies():
     assert drawn.entropies[0] == pytest.approx(-(p * np.log(p)).sum())
 
 
+@pytest.mark.parametrize(("kind", "more"), [(RiskSentence, {}), (RiskCorpus, {"corpus_samples": 100_000})])
+def test_the_entropy_by_frequencies_is_that_of_the_sampled_distribution(kind, more):
+    """Many samples give the exact gradient; where all differ, the entropy cannot grow, and its gradient is 0."""
+    rng = np.random.default_rng(4)
+    corpus = TinyCorpus(Bleu(), rng)
+    risk = kind(entropy_by="frequency", **more)
+    exact = corpus.gradient(objective(corpus, risk, 0.3), WEIGHTS)
+    drawn = corpus.draw(WEIGHTS, 4_000_000, rng)
+    found = drawn.weighted_features(NAMES, risk.estimate(drawn, corpus.scorer, 1, 0.3, rng).shares)
+    assert found == pytest.approx(exact, abs=1e-3)
+    single = replace(drawn, counts=np.ones_like(drawn.counts))
+    cold, hot = (
+        risk.estimate(single, corpus.scorer, 1, temperature, np.random.default_rng(1)).shares
+        for temperature in (0.0, 100.0)
+    )
+    assert hot == pytest.approx(cold, abs=1e-9)
+
+
 @pytest.mark.parametrize("objective", ["mean", "sum"])
 def test_the_gradient_of_the_prior_is_that_of_its_density(objective, training_set):
     """Against finite differences, and in the step of an update: with and without a prior."""
