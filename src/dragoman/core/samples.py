@@ -81,7 +81,7 @@ class Samples:
         """Return the entropy of each sentence's relative frequencies, in nats: at most ln of its number of samples."""
         p = self.probabilities
         owners = np.repeat(np.arange(len(self)), np.diff(self.sentences))
-        return np.bincount(owners, -p * np.log(p), minlength=len(self))
+        return np.bincount(owners, -p * np.log(p), minlength=len(self)).astype(np.float64, copy=False)
 
     def __repr__(self) -> str:
         return (

@@ -203,7 +203,7 @@ class SystemStatistics:
 
     def scores(self, system: ExperimentSystem) -> Vector:
         """Return the score of each run of a system: the mean over its decodings, if there are several."""
-        return self.decoding_scores(system).mean(axis=1)
+        return np.asarray(self.decoding_scores(system).mean(axis=1))
 
     def decoding_scores(self, system: ExperimentSystem) -> Vector:
         """Return the score of each decoding: a row for each run."""

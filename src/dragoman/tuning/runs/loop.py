@@ -160,11 +160,11 @@ def run_tuning(
             record = Record(iteration, checkpoint.score, checkpoint.report, checkpoint.stop, checkpoint.seconds)
         else:
             seconds = {"judge": round(clock[1] - clock[0], 3), "learn": round(clock[2] - clock[1], 3)}
-            report = {**checkpoint.report, **validated.report}
+            told: Report = {**checkpoint.report, **validated.report}
             if checkpoint.score is not None:  # the weights at the end of such a method are those that it began with
-                report = {_TUNING_SCORE: checkpoint.score, **report}
+                told = {_TUNING_SCORE: checkpoint.score, **told}
                 stop = stop or checkpoint.stop
-            record = Record(iteration, validated.score, report, stop, seconds, validated=True, ends=checkpoint.stop)
+            record = Record(iteration, validated.score, told, stop, seconds, validated=True, ends=checkpoint.stop)
         weights = checkpoint.weights
         run.write_checkpoint(checkpoint, iteration)
         records.append(record)
