@@ -22,8 +22,8 @@ from dragoman.tuning.runs.run import Run
 PLAN = """\
 title = "{title}"
 model = "{model}"
-source = "{data}/multi30k/val.{source}.gz"
-reference = "{data}/multi30k/val.{target}.gz"
+source = "{source}"
+reference = "{target}"
 {start}prepared = true
 {seeds}
 curves = false
@@ -67,14 +67,17 @@ def write_plan(
     runs: int | Sequence[int],
     start: str = "",
     pop_limit: int = 200,
+    tuning: Sequence[Path] | None = None,
 ) -> Path:
-    """A plan that tunes on Multi30k's val; `parts` are its methods, tests and decisions, `runs` a number or seeds."""
-    source, target = pair.split("-")
+    """A plan; `parts` are its methods, tests and decisions, `runs` a number or seeds.
+
+    It tunes on the source and target `tuning`, by default on Multi30k's val.
+    """
+    source, target = tuning or multi30k_files("val", data, pair)
     path = folder / "plan.toml"
     text = PLAN.format(
         title=title,
         model=model,
-        data=data.resolve(),
         source=source,
         target=target,
         start=start,

@@ -1,6 +1,7 @@
 """`dragoman tune`: runs are folders that hold the best weights so far and can be gone on with."""
 
 import json
+import math
 import shutil
 import signal
 import subprocess
@@ -9,7 +10,9 @@ import tomllib
 
 import pytest
 
+from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import Weights
+from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
 from dragoman.tuning.methods.mert import Mert
 from dragoman.tuning.runs.job import Job
@@ -156,6 +159,46 @@ def test_a_learner_is_judged_on_held_out_text_and_can_be_killed(command, dragoma
     process.wait()
     assert dragoman(*learning(killed)).code == 0
     assert (killed / "weights.txt").read_bytes() == (whole / "weights.txt").read_bytes()
+
+
+def test_validation_by_samples_scores_what_translate_gives(dragoman, model, toy, tmp_path):
+    toy.write(tmp_path, dev=slice(20), held=slice(40, 60))
+    decision = ["--validation-rule", "mbr", "--validation-evidence", "samples", "--validation-samples", 30]
+    decision += ["--validation-more", "max-derivation,max-translation"]
+    out, held = tmp_path / "run", [tmp_path / "held.s", tmp_path / "held.t"]
+    result = dragoman(
+        *("tune", "--model", model, "--source", tmp_path / "dev.s", "--reference", tmp_path / "dev.t", "--out", out),
+        *("--held-out-source", held[0], "--held-out-reference", held[1], *LEARNING, *decision, "--prepared"),
+    )
+    assert result.code == 0, result.err
+    events = Run(out).events()
+    assert len({event["score"] for event in events}) > 1
+    assert all(0 < event["held_out_entropy"] <= math.log(60) for event in events)
+    assert all(0 < event["entropy"] <= math.log(20) for event in events[:-1])
+    rules = {"mbr": "score", "max-derivation": "held_out_max_derivation", "max-translation": "held_out_max_translation"}
+    for iteration, event in enumerate(events):
+        for rule, key in rules.items():
+            given = ["--decision", rule, "--evidence", "samples", "--sampling-option", "samples=30", "--prepared"]
+            weights = out / "weights" / f"{iteration:03}.txt"
+            done = dragoman("translate", "--model", model, "--weights", weights, *given, held[0])
+            assert done.code == 0, done.err
+            scorer = Bleu().scorer([Corpus.read(held[1])])
+            found = scorer.statistics(Corpus.from_lines(done.out.splitlines())).sum(axis=0)
+            assert event[key] == pytest.approx(float(scorer.score(found)), abs=1e-9)
+
+
+def test_any_method_can_be_validated_on_held_out_text(dragoman, model, dev, toy, tmp_path):
+    toy.write(tmp_path, held=slice(40, 60))
+    held = ["--held-out-source", tmp_path / "held.s", "--held-out-reference", tmp_path / "held.t"]
+    more = ["--keep", "held-out", "--validation-rule", "consensus"]
+    result = dragoman(*arguments(model, dev, tmp_path / "run", *held, *more))
+    assert result.code == 0, result.err
+    run = Run(tmp_path / "run")
+    scores = [event["score"] for event in run.events()]
+    assert all("tuning_score" in event for event in run.events())
+    assert run.weights() == run.weights(scores.index(max(scores)))
+    refused = dragoman(*arguments(model, dev, tmp_path / "other", *more))
+    assert "keep is held-out, but there is no held-out text" in refused.error
 
 
 def test_learners_refuse_what_cannot_work(dragoman, model, dev, tmp_path):

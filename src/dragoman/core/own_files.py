@@ -302,7 +302,7 @@ EVIDENCE = OwnFiles(
 )
 
 _TRANSLATIONS = (
-    r"tests/[^/]+/(?:[^/]+/)?(?:final|[0-9]{3,})\.txt",
+    r"tests/[^/]+/(?:[^/]+/)?(?:final(?:-[0-9]+)?|[0-9]{3,})\.txt",
     r"decisions/[^/]+\.toml",
     r"files\.json",
     r"\.lock",
@@ -325,7 +325,7 @@ RUN = OwnFiles(
 EXPERIMENT = OwnFiles(
     (
         r"(?:plan|content|checksums)\.toml",
-        r"(?:curves|mixtures|pairs|runs|scales|systems|weights)\.csv",
+        r"(?:curves|decoding_scores|decodings|mixtures|pairs|runs|scales|systems|weights)\.csv",
         r"report\.html",
         r"\.lock",
         *OwnFiles(_TRANSLATIONS).below("untuned"),

@@ -76,6 +76,13 @@ class Samples:
         totals = np.add.reduceat(together, self.sentences[:-1]) if len(self) else together
         return np.asarray(together / np.repeat(totals, np.diff(self.sentences)))
 
+    @property
+    def entropies(self) -> NDArray[np.float64]:
+        """Return the entropy of each sentence's relative frequencies, in nats: at most ln of its number of samples."""
+        p = self.probabilities
+        owners = np.repeat(np.arange(len(self)), np.diff(self.sentences))
+        return np.bincount(owners, -p * np.log(p), minlength=len(self)).astype(np.float64, copy=False)
+
     def __repr__(self) -> str:
         return (
             f"Samples({pluralise(len(self), 'sentence')}, {pluralise(len(self.scores), 'derivation')},"

@@ -24,8 +24,9 @@ from dragoman.metrics.bleu import bleu_scores
 class Consensus(LatticeRule):
     """The string with the highest BLEU against expected n-gram counts (DeNero, Chiang & Knight 2009; thesis, 2.25).
 
-    Matches are clipped by expected counts, the reference length is the expected length, and 1 is added to the counts
-    of orders above 1, as in MBR. Linear in evidence and hypotheses. The value is this BLEU.
+    Matches are clipped by expected counts, and the reference length is the expected length. Linear in evidence and
+    hypotheses. The value is this BLEU. Departure: DeNero et al. leave open how orders without a match are smoothed;
+    here 1 is added to the counts of orders above 1, as in MBR.
     """
 
     name: ClassVar[str] = "consensus"

@@ -26,6 +26,14 @@ class LatticeMbr(LatticeRule):
     approximation). θ0 = -1 and θn = 1 / (order p r^(n-1)), where p is a typical unigram precision and r the ratio of
     the precisions of an order and the one before. Hypotheses are all strings of the pruned hypergraph (an exact maximum
     on the hypergraph split by n-grams), or its best strings. Cost: edges of the split hypergraph times n-grams.
+
+    With a `derivation_weight`, the sum has one more term: that weight times the scaled score of the string's best
+    derivation, log p(d) up to a constant (Kumar et al. 2009; thesis, 6.2.1). It draws the choice towards
+    max-derivation, which very large weights give.
+
+    Departures: p(w) is exact; all strings are hypotheses, where the thesis (7.5.5) takes the 1,000 best
+    (`space=kbest`); and p and r have fixed defaults, where Tromble et al. measure them on translations of the decoder
+    (`tune-decision` chooses them by their score).
     """
 
     name: ClassVar[str] = "lattice-mbr"
@@ -34,6 +42,7 @@ class LatticeMbr(LatticeRule):
     p: float = option(0.8, "unigram precision", minimum=1e-6, maximum=1)
     r: float = option(0.7, "ratio of the precisions of an order and the one before", minimum=1e-6, maximum=1)
     order: int = option(4, "length of the longest n-grams", minimum=1, maximum=16)
+    derivation_weight: float = option(0.0, "weight of the best derivation's scaled score", minimum=0)
     space: Literal["lattice", "kbest"] = option("lattice", "hypotheses: the whole lattice, or its best strings")
     hypotheses: int = option(1000, "number of strings, if the best ones are the hypotheses", minimum=1)
 
@@ -56,9 +65,13 @@ class LatticeMbr(LatticeRule):
             is_word = np.concatenate([[0], np.cumsum(written.values >= 0)])
             words = is_word[written.offsets[1:]] - is_word[written.offsets[:-1]]
             gains = split.edge_sums(values) + self.theta[0] * words[split.graph.template_ids]
+            if self.derivation_weight:
+                gains += self.derivation_weight * split.graph.scores
             return best_string(replace(split.graph, scores=gains))
         listed = candidates(graph, self.hypotheses)
         sums = NGramValues.of_hypergraph(replace(found, values=values)).sums(listed.strings, listed.bounds, self.order)
         totals = sums.sum(axis=1) + self.theta[0] * listed.strings.lengths
+        if self.derivation_weight:
+            totals += self.derivation_weight * listed.scores
         best = int(totals.argmax())
         return ScoredString(listed.strings[best], float(totals[best]))

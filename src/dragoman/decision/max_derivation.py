@@ -16,12 +16,13 @@ from dragoman.decision.rule import Decisions, Evidence, EvidenceKind, Rule
 
 @dataclass(frozen=True)
 class MaxDerivation(Rule):
-    """The string of the derivation with the highest score, a decoder's usual output (thesis, 6.2).
+    """The string of the derivation with the highest score, a decoder's usual output (thesis, equation 6.2).
 
     Derivations of the same string are not added up. The value is the score. With samples, the sampled derivation with
     the highest score is chosen or, with `samples_by="frequency"`, the one collected most often by all chains, the first
     collected among equals: the mode of the estimated p(d), which the thesis (6.1) calls max-derivation of samples. Then
-    the value is its relative frequency.
+    the value is its relative frequency. The default departs from the thesis, where the mode is mostly chance unless the
+    distribution is sharp.
     """
 
     name: ClassVar[str] = "max-derivation"

@@ -25,7 +25,7 @@ _MOST_STRINGS = 10_000_000
 
 @dataclass(frozen=True)
 class MaxTranslation(LatticeRule):
-    """The string with the highest probability, the sum over its derivations (thesis, 6.1). NP-hard in general.
+    """The string with the highest probability, the sum over its derivations (thesis, equation 6.1). NP-hard in general.
 
     Over n-best lists, equal strings are added up (crunching, May & Knight 2006); over samples, the most frequent string
     is chosen. On a hypergraph, each node keeps its `beam` most probable strings (Blunsom, Cohn & Osborne 2008): exact

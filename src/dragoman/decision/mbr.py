@@ -25,7 +25,8 @@ class Mbr(PosteriorRule):
 
     The gain is a metric of single sentences, with a string of the evidence as the reference; for BLEU it is SBLEU, with
     1 added to the counts of orders above 1. All strings are evidence, and the most probable `hypotheses` of them are
-    candidates. The value is the expected gain, negated for error rates. Cost: hypotheses times evidence; for BLEU and
+    candidates: of lists, each string with the score of its best derivation (2.19); of samples, the thesis's sampler MBR
+    (6.2). The value is the expected gain, negated for error rates. Cost: hypotheses times evidence; for BLEU and
     chrF a pair costs a few additions, because n-grams are numbered once.
     """
 

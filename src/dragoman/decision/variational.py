@@ -31,7 +31,8 @@ class Variational(LatticeRule):
     sentence boundaries, so that it is a distribution over strings. log p(d) is the scaled score of the best derivation,
     or over lists, the string's log-probability. By default only the highest order counts. Hypotheses are all strings of
     the hypergraph, or its best strings. Linear in the edges of the hypergraph split by n-grams. The value is the sum
-    that is maximised.
+    that is maximised. Departure: a history counts where another word follows it, which makes qn a distribution; (2.18)
+    counts all its occurrences.
     """
 
     name: ClassVar[str] = "variational"

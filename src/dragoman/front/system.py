@@ -301,9 +301,10 @@ class System:
         Texts are files, and the model must have been saved, because the run refers to them. `restart` discards a run
         with other options or texts. `options` are options of the method; `settings` are those of the loop and of
         decoding (`iterations`, `nbest`, `evidence`, `max_minutes`, ...), see the reference of `dragoman tune`. Online
-        methods are validated on the `held_out` source and references. `trees` and `held_out_trees` are files of parse
-        trees of the sources, for models with tree features. `resume_from` continues after that iteration of the run
-        and discards later ones, for example damaged ones. `cluster` is as in `translate`.
+        methods, and with `keep="held-out"` all methods, are validated on the `held_out` source and references. `trees`
+        and `held_out_trees` are files of parse trees of the sources, for models with tree features. `resume_from`
+        continues after that iteration of the run and discards later ones, for example damaged ones. `cluster` is as in
+        `translate`.
 
         >>> import dragoman as dm, tempfile
         >>> folder = tempfile.mkdtemp()

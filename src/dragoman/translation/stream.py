@@ -11,6 +11,7 @@ from dragoman.core.errors import UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
+from dragoman.core.samples import Samples
 from dragoman.decision.rule import Evidence, Rule
 from dragoman.decision.settings import Decision
 from dragoman.formats.penn_trees import TreeFile
@@ -75,7 +76,8 @@ class SentenceResult:
 
     `text` is the translation in the requested form, empty if there is none, and `translation` its derivation, in the
     words of the model. A forced target may have no derivation, for instance because the search for it would have been
-    too large. `more_texts` are the choices of `more_rules`.
+    too large. `more_texts` are the choices of `more_rules`. `entropy` is that of the samples by which a decision was
+    made: of the relative frequencies of derivations, in nats.
     """
 
     text: str = ""
@@ -84,6 +86,7 @@ class SentenceResult:
     hypergraph: Hypergraph | None = None
     samples: SampleBatch | None = None
     more_texts: tuple[str, ...] = ()
+    entropy: float | None = None
     has_derivation: bool = True
     is_too_large: bool = False
     number: int = 0
@@ -252,5 +255,7 @@ class ShardResults:
         results = list[SentenceResult]()
         for part in evidence:
             texts = zip(*(rule.decide(part, runtime=runtime).lines() for rule in rules), strict=True)
-            results += [SentenceResult(text, more_texts=tuple(more)) for text, *more in texts]
+            entropies = part.entropies.tolist() if isinstance(part, Samples) else [None] * len(part)
+            for (text, *more), entropy in zip(texts, entropies, strict=True):
+                results.append(SentenceResult(text, more_texts=tuple(more), entropy=entropy))
         return results

@@ -58,6 +58,34 @@ def test_lattice_mbr_maximises_the_linear_gain(space, order):
     check(found, lambda p: oracle.linear_gains(p, 0.6, 0.5, order))
 
 
+@pytest.mark.parametrize("space", ["lattice", "kbest"])
+@pytest.mark.parametrize("weight", [0.2, 1.0, 5.0])
+def test_lattice_mbr_mixes_the_gain_with_the_score_of_the_best_derivation(space, weight):
+    rule = LatticeMbr(**WHOLE, p=0.6, r=0.5, derivation_weight=weight, space=space)
+    changed = 0
+    plain = LatticeMbr(**WHOLE, p=0.6, r=0.5, space=space).decide(GRAPHS)
+    found = rule.decide(GRAPHS)
+    for (_, listed), words, reported, other in zip(
+        CASES, found.translations, found.values, plain.translations, strict=True
+    ):
+        gain = oracle.linear_gains(oracle.of_derivations(listed, SCALE), 0.6, 0.5, 4)
+        best = {}
+        for d in listed:
+            best[d.words] = max(d.score, best.get(d.words, -np.inf))
+        values = {string: gain(string) + weight * SCALE * score for string, score in best.items()}
+        assert values[tuple(words.tolist())] == pytest.approx(max(values.values()), abs=1e-9)
+        assert reported == pytest.approx(max(values.values()), abs=1e-9)
+        changed += words.tolist() != other.tolist()
+    assert changed > 0
+
+
+def test_lattice_mbr_tends_to_the_best_derivation():
+    found = LatticeMbr(**WHOLE, derivation_weight=1e6).decide(GRAPHS)
+    for (_, listed), words in zip(CASES, found.translations, strict=True):
+        ours = max(d.score for d in listed if d.words == tuple(words.tolist()))
+        assert ours == pytest.approx(max(d.score for d in listed), abs=1e-3)
+
+
 @pytest.mark.parametrize("order", [1, 4])
 def test_consensus_is_bleu_against_expected_counts(order):
     found = Consensus(**WHOLE, order=order).decide(GRAPHS)

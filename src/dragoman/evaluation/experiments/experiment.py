@@ -12,7 +12,8 @@ Beside `tests` there is `files.json` with the checksums of translations, and in 
 describe models (see `checksummed_files.py`).
 
 If the plan has decisions, translations are in `tests/TEST/DECISION/` (those of iterations for the first decision only),
-and the scales chosen for a run are in `decisions/DECISION.toml`.
+and the scales chosen for a run are in `decisions/DECISION.toml`. A decision by samples that is made several times has
+`final-2.txt`, `final-3.txt`, ... beside `final.txt`.
 """
 
 from __future__ import annotations

@@ -53,7 +53,6 @@ from typing import Any, cast, get_args
 from dragoman.core.errors import DataError, DragomanError
 from dragoman.core.options import current_names, read_toml
 from dragoman.core.store import digest
-from dragoman.decision.settings import Decision
 from dragoman.evaluation.experiments.checksummed_files import folder_name
 from dragoman.evaluation.experiments.plan_parts import (
     AS_DECODED,
@@ -208,9 +207,7 @@ def _plan(path: Path, values: Mapping[str, Any], models: Path) -> Plan:
         ranges={name: _bounds(path, name, bounds) for name, bounds in values.get("ranges", {}).items()},
         prepared=_flag(path, values, "prepared", False),
     )
-    held_out = job.validation
-    # To be refused now rather than later.
-    Decision.of(held_out.validation_rule, evidence=held_out.validation_evidence)
+    job.validation.more_rules(job.validation.decision())  # to be refused now rather than later
     return Plan(
         title=str(values.get("title", f"Experiment {path.stem}")),
         job=job,

@@ -24,6 +24,7 @@ options = { hypotheses = 500 }
 sampling = { samples = 500 }        # with samples
 scales = [0.25, 0.5, 1, 2, 4, 8]    # choose the rule's scale for each run, on the tuning set
 scale_lines = 300                   # number of its lines to use; by default all
+decodings = 10                      # with samples: translate with this many seeds under the weights of each run
 """
 
 from __future__ import annotations
@@ -144,14 +145,15 @@ def _corpora(path: Path, rows: list[Mapping[str, Any]]) -> dict[str, tuple[Path,
     return found
 
 
-_KEYS = ("name", "use", "evidence", "nbest_size", "options", "sampling", "scales", "scale_lines")
+_KEYS = ("name", "use", "evidence", "nbest_size", "options", "sampling", "scales", "scale_lines", "decodings")
 
 
 @dataclass(frozen=True)
 class PlannedDecision:
     """A decision rule with its name in tables and its evidence.
 
-    If there are `scales`, the rule's scale is chosen from them, on `scale_lines` lines of the tuning set.
+    If there are `scales`, the rule's scale is chosen from them, on `scale_lines` lines of the tuning set. A decision by
+    samples is made `decodings` times, each with a seed of its own.
     """
 
     name: str
@@ -159,6 +161,7 @@ class PlannedDecision:
     sampling: Sampling = Sampling()
     scales: tuple[float, ...] = ()
     scale_lines: int | None = None
+    decodings: int = 1
 
     @property
     def folder(self) -> str:
@@ -232,6 +235,7 @@ def _planned(path: Path, row: Mapping[str, Any]) -> PlannedDecision:
             Sampling.from_dict({**(decision.sampling or Sampling()).to_dict(), **_table(row, "sampling")}),
             _scales(row),
             _count(row, "scale_lines"),
+            _count(row, "decodings") or 1,
         )
         _check(found, row)
         for scale in found.scales:
@@ -259,6 +263,8 @@ def _check(planned: PlannedDecision, row: Mapping[str, Any]) -> None:
     scale = rule.to_dict().get("scale")
     if "sampling" in row and evidence != "samples":
         raise UsageError(f'sampling goes with evidence = "samples", not "{evidence}"')
+    if planned.decodings > 1 and evidence != "samples":
+        raise UsageError(f'decodings goes with evidence = "samples"; a decision by {evidence} is always the same')
     if "nbest_size" in row and evidence != "nbest":
         raise UsageError(f'nbest_size goes with evidence = "nbest", not "{evidence}"')
     if "scale_lines" in row and not planned.scales:

@@ -20,7 +20,7 @@ from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.experiments.plan import Method, Plan, TestSet
 from dragoman.evaluation.experiments.plan_parts import PlannedDecision
 from dragoman.evaluation.experiments.scale_choice import ChosenScale
-from dragoman.evaluation.experiments.translations import FINAL, translations_folder
+from dragoman.evaluation.experiments.translations import final_name, translations_folder
 from dragoman.evaluation.statistics.intervals import full_signature
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Metric, Scorer
@@ -185,7 +185,11 @@ def systems_of(plan: Plan) -> list[ExperimentSystem]:
 
 @dataclass(frozen=True, eq=False)
 class SystemStatistics:
-    """All systems on one test set under one metric: statistics with axes run, sentence and column."""
+    """All systems on one test set under one metric: statistics with axes translation, sentence and column.
+
+    A system has a translation for each run, or if its decision is made several times, one for each run and decoding,
+    those of a run in a row.
+    """
 
     metric: Metric
     scorer: Scorer
@@ -198,8 +202,13 @@ class SystemStatistics:
         return full_signature(self.metric, self.references, prepared=True)
 
     def scores(self, system: ExperimentSystem) -> Vector:
-        """Return the score of each run of a system."""
-        return np.asarray(self.scorer.score(self.systems[system].sum(axis=1)))
+        """Return the score of each run of a system: the mean over its decodings, if there are several."""
+        return np.asarray(self.decoding_scores(system).mean(axis=1))
+
+    def decoding_scores(self, system: ExperimentSystem) -> Vector:
+        """Return the score of each decoding: a row for each run."""
+        scores = np.asarray(self.scorer.score(self.systems[system].sum(axis=1)))
+        return scores.reshape(-1, system.decision.decodings)
 
 
 class ExperimentTranslations:
@@ -220,7 +229,11 @@ class ExperimentTranslations:
             scorer,
             {
                 system: np.stack(
-                    [self._statistics(f, test, system.decision, FINAL, scorer) for f in self._folders(system)]
+                    [
+                        self._statistics(folder, test, system.decision, final_name(i), scorer)
+                        for folder in self._folders(system)
+                        for i in range(1, system.decision.decodings + 1)
+                    ]
                 )
                 for system in systems_of(self._plan)
             },

@@ -175,8 +175,9 @@ def draw_runs(runs: Mapping[str, Events], metric: str, *, sign: int = 1, signatu
             places, values, marker=".", label=f"{name}: best {sign * max(sign * value for value in values):.2f}"
         )
         for ax, other in zip(axes[1:], others, strict=False):
-            # An iteration's numbers belong to the step from its weights to the next.
-            told = [(place, event[other]) for place, event in zip(places[1:], events, strict=False) if other in event]
+            # An iteration's numbers belong to the step from its weights to the next, of validation to its weights.
+            at = places if other.startswith("held_out") else places[1:]
+            told = [(place, event[other]) for place, event in zip(at, events, strict=False) if other in event]
             ax.plot(*(zip(*told, strict=True) if told else ((), ())), marker=".", linewidth=1, color=line.get_color())
     axes[0].set_ylim(limits_of_scores(scores, sign))
     axes[0].set_ylabel(metric)

@@ -63,6 +63,7 @@ def _described(decision: PlannedDecision) -> str:
     parts = [_options(decision.decision.rule), f"by {decision.decision.evidence}"]
     parts += [f"sampling: {in_words(decision.sampling.to_dict())}"] if decision.by_samples else []
     parts += [f"{decision.decision.nbest_size} best"] if decision.decision.evidence == "nbest" else []
+    parts += [f"{decision.decodings} decodings"] if decision.decodings > 1 else []
     parts += [f"scale of {', '.join(f'{scale:g}' for scale in decision.scales)}"] if decision.scales else []
     return "; ".join(parts)
 
@@ -192,6 +193,38 @@ def add_spread(sheets: Sheets, tuned: TuningResults, tests: Tests) -> None:
         sheets.page.table(columns, shown, folded=folded)
 
 
+def add_decodings(sheets: Sheets, tests: Tests) -> None:
+    """Add how much scores vary within and between the weights of a system whose decisions are made several times."""
+    plan = sheets.plan
+    systems = [system for system in systems_of(plan) if system.decision.decodings > 1]
+    if not systems:
+        return
+    rows: Rows = []
+    single: Rows = []
+    for (test, name), found in tests.items():
+        for system in systems:
+            scores = found.decoding_scores(system)
+            within = float(np.sqrt(scores.var(axis=1, ddof=1).mean()))
+            between = float(scores.mean(axis=1).std(ddof=1)) if len(scores) > 1 else ""
+            numbers = float(scores.mean()), float(scores.std(ddof=1)), float(scores.min()), float(scores.max())
+            rows.append((*sheets.named(system), test, name, *scores.shape, *numbers, within, between))
+            seeds = [""] if system.method is None else [str(seed) for seed in plan.seeds]
+            for seed, row in zip(seeds, scores.tolist(), strict=True):
+                single += [(*sheets.named(system), seed, i, test, name, score) for i, score in enumerate(row, 1)]
+    columns = [*sheets.naming, "test set", "metric", "runs", "decodings", "mean", "sd", "min", "max"]
+    columns += ["sd within a run", "sd between runs"]
+    sheets.csv("decodings.csv", columns, rows)
+    sheets.csv("decoding_scores.csv", [*sheets.naming, "seed", "decoding", "test set", "metric", "score"], single)
+    sheets.page.heading("Variation over decodings")
+    sheets.page.paragraph(
+        "Decisions by samples, made several times under the weights of each run. Mean, standard deviation, worst and"
+        " best are over all decodings of all runs; within a run is the root of the mean variance over its decodings,"
+        " between runs the standard deviation of their means. Other tables have the mean of each run."
+    )
+    shown = [tuple(f"{v:.2f}" if isinstance(v, float) else v for v in row) for row in rows]
+    sheets.page.table(columns, shown)
+
+
 _RAW_TEXT = (
     "For each pair: the difference of the means, the proportion of bootstrap resamples of the sentences in which the"
     " first is better (Koehn 2004; 0.95 counts as significant), its one-sided p-value, and the two-sided p-value of"
@@ -262,6 +295,7 @@ class ExperimentReport:
         add_scores(sheets, self.summary, tests)
         write_runs(sheets, tuned, tests)
         add_spread(sheets, tuned, tests)
+        add_decodings(sheets, tests)
         self.orders = add_significance(sheets, tests)
         add_scales(sheets, translated)
         add_curves(sheets, tuned, translated)

@@ -16,6 +16,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import Weights
 from dragoman.core.options import Options
 from dragoman.core.progress import ProgressCallback
+from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.features import DocumentFeature
 from dragoman.metrics.combined import CombinedScorer
@@ -243,6 +244,10 @@ class TrainingSet:
         if self.documents is None or not self.sees_documents:
             return np.arange(len(self) + 1)
         return self.documents
+
+    def sentences_of(self, units: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers of the sentences of some units."""
+        return Ragged(np.arange(len(self)), self.units).take(units).values
 
 
 @dataclass(frozen=True)

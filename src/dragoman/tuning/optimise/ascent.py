@@ -17,8 +17,6 @@ AscentName = Literal["eg", "sgd", "adam"]
 
 #: Smallest factor of a learning rate in one step (7.10).
 _LEAST = 0.1
-#: Largest factor, so that one large gradient does not undo all others.
-_MOST = 2.0
 
 _NAMES = "ascent_names"
 
@@ -68,16 +66,17 @@ class ExponentiatedGradient(Ascent):
 
         rate ← rate · max(0.1, 1 + mu · gradient · v),  weight ← weight + rate · gradient,  v ← rate · gradient.
 
-    The factor is at most 2 here.
+    If `max_growth` is not 0, the factor is at most that, so that one large gradient does not undo all others; the
+    thesis has no such limit.
     """
 
-    def __init__(self, rate: float, meta_rate: float) -> None:
+    def __init__(self, rate: float, meta_rate: float, max_growth: float = 0.0) -> None:
         self.fresh = (rate, 0.0)
-        self._meta_rate = meta_rate
+        self._meta_rate, self._max_growth = meta_rate, max_growth or np.inf
         super().__init__()
 
     def _step(self, gradient: Vector, memory: Vector, update: int) -> Vector:
-        memory[:, 0] *= np.clip(1 + self._meta_rate * gradient * memory[:, 1], _LEAST, _MOST)
+        memory[:, 0] *= np.clip(1 + self._meta_rate * gradient * memory[:, 1], _LEAST, self._max_growth)
         memory[:, 1] = memory[:, 0] * gradient
         return memory[:, 1].copy()
 
@@ -113,10 +112,10 @@ class Adam(Ascent):
         return self._rate * mean / (np.sqrt(square) + self._epsilon)
 
 
-def ascent_of(name: AscentName, rate: float, meta_rate: float) -> Ascent:
-    """Return the ascent of a name."""
+def ascent_of(name: AscentName, rate: float, meta_rate: float, max_growth: float = 0.0) -> Ascent:
+    """Return the ascent of a name; the last two numbers are for exponentiated gradient."""
     if name == "eg":
-        return ExponentiatedGradient(rate, meta_rate)
+        return ExponentiatedGradient(rate, meta_rate, max_growth)
     return GradientAscent(rate) if name == "sgd" else Adam(rate)
 
 

@@ -71,6 +71,12 @@ class SampleStatistics:
         """The relative frequency of each row among the samples of its unit."""
         return np.asarray(self.counts / self.totals[self.owners])
 
+    @property
+    def entropies(self) -> Vector:
+        """The entropy of each unit's relative frequencies, in nats: at most the logarithm of its number of samples."""
+        probabilities = self.probabilities
+        return np.asarray(-np.add.reduceat(probabilities * np.log(probabilities), self.bounds[:-1]))
+
     def deviations(self, values: Vector) -> Vector:
         """Return the difference of each row's value from its unit's mean."""
         means = np.add.reduceat(self.probabilities * values, self.bounds[:-1])

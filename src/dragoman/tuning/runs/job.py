@@ -21,7 +21,6 @@ from dragoman.core.journal import weights_file
 from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import digest
-from dragoman.decision.settings import Decision
 from dragoman.forest.prune import prune_to_density
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Scorer
@@ -148,10 +147,11 @@ class Job:
     """The model, texts, method and options of a tuning run.
 
     `loop` and `decoding` are for methods that optimise decoded evidence, `validation` and `held_out` for online
-    learners (`loop.keep` for both); without held-out text these are validated on the tuning set. `documents` is a file
-    of labels, for document features, and `trees` a file of source trees, for features that use them. `fixed` are
-    patterns (`lr.*`) of features whose weights are not tuned; `ranges` are patterns with the least and the largest
-    weight for random starts, in place of the defaults.
+    learners (`loop.keep` for both); without held-out text these are validated on the tuning set. With `keep` set to
+    `held-out`, all methods are validated on held-out text. `documents` is a file of labels, for document features, and
+    `trees` a file of source trees, for features that use them. `fixed` are patterns (`lr.*`) of features whose weights
+    are not tuned; `ranges` are patterns with the least and the largest weight for random starts, in place of the
+    defaults.
     """
 
     model: Path
@@ -185,6 +185,11 @@ class Job:
             }
         return Decoding.from_dict(usual | self.decoding.to_dict())
 
+    @property
+    def _validates(self) -> bool:
+        """True if a validator scores the weights, not the method itself."""
+        return isinstance(self.tuner, Learner) or self.loop.keep == "held-out"
+
     def description(self) -> dict[str, Any]:
         """Return the job as a run's folder records it; jobs with the same description give the same result."""
         values = {
@@ -205,10 +210,12 @@ class Job:
             "space": self.space.to_dict(),
             **({} if self.trees is None else {"trees": str(self.trees)}),
         }
+        if self._validates:
+            values["course"] = self.validation.description()
+            values["held_out"] = {} if self.held_out is None else self.held_out.description()
         if isinstance(self.tuner, Learner):
             del values["decoding"]
-            values |= {"loop": {"keep": self.loop.keep}, "course": self.validation.to_dict()}
-            values["held_out"] = {} if self.held_out is None else self.held_out.description()
+            values["loop"] = {"keep": self.loop.keep}
             values["documents"] = "" if self.documents is None else str(self.documents)
         return values
 
@@ -266,20 +273,23 @@ class Job:
             yield run
 
     def _training(self, model: Model, runtime: Runtime) -> tuple[Training, Validator | None]:
-        """Return the method with all that it works on, and a validator for online learners."""
+        """Return the method with all that it works on, and a validator if it does not score weights itself."""
+        if self.loop.keep == "held-out" and self.held_out is None:
+            raise UsageError("keep is held-out, but there is no held-out text; expected its source and references")
+        text = self.text(model, runtime=runtime)
+        validator = self._validator(model, text, runtime) if self._validates else None
         if isinstance(self.tuner, Learner):
-            training_set, validator = self._training_set(model, runtime)
+            training_set = self._training_set(model, text, runtime)
             self.tuner.check(training_set)
             return OnlineTraining(self.tuner, training_set), validator
         assert isinstance(self.tuner, Tuner)
-        return BatchTraining(self.tuner, self._task(self.tuner, model, runtime), self.loop), None
+        return BatchTraining(self.tuner, self._task(self.tuner, model, text, runtime), self.loop), validator
 
-    def _task(self, tuner: Tuner, model: Model, runtime: Runtime) -> Task:
+    def _task(self, tuner: Tuner, model: Model, text: ReferencedText, runtime: Runtime) -> Task:
         """Return the task of an optimiser."""
         hypergraphs = self._decoding.evidence == "hypergraph"
         if not tuner.takes(HypergraphProblem if hypergraphs else Problem):
             raise UsageError(f"{tuner.name} works on {'n-best lists' if hypergraphs else 'hypergraphs'} only")
-        text = self.text(model, runtime=runtime)
         # No evidence of a search has global features, so their weights are not tuned.
         names = [name for name in self.tuned(model) if name not in model.global_features]
         names += self._tuned_interpolation_weights(model)
@@ -305,14 +315,11 @@ class Job:
             sparse=partial(self._sparse, model.sparse_prefixes),
         )
 
-    def _training_set(self, model: Model, runtime: Runtime) -> tuple[TrainingSet, Validator]:
-        """Return the training set of a learner, and its validator."""
-        text = self.text(model, runtime=runtime)
+    def _training_set(self, model: Model, text: ReferencedText, runtime: Runtime) -> TrainingSet:
+        """Return the training set of a learner."""
         labels = None if self.documents is None else read_documents(self.documents, len(text))
-        within = runtime.quiet()
-        translator = self.translator(model, runtime=within)
-        training_set = TrainingSet(
-            translator=translator,
+        return TrainingSet(
+            translator=self.translator(model, runtime=runtime.quiet()),
             lines=text.lines,
             scorer=self._scorer(text),
             names=self.tuned(model),
@@ -321,28 +328,28 @@ class Job:
             documents=None if labels is None else document_bounds(labels),
             folder=self.model,
         )
-        judged = text
+
+    def _validator(self, model: Model, text: ReferencedText, runtime: Runtime) -> Validator:
+        """Return the validator on the held-out text, or without one on the tuning set."""
+        judged, file, within = text, self.documents, runtime.quiet()
         if self.held_out is None:
             runtime.note("without held-out text, weights are validated on the tuning set itself")
         else:
-            judged = self._text(model, self.held_out, "held_out_trees", runtime)
-            file = self.held_out.documents
-            labels = None if file is None else read_documents(file, len(judged))
+            judged, file = self._text(model, self.held_out, "held_out_trees", runtime), self.held_out.documents
             both = len(set(judged.lines) & set(text.lines))
             if both:
                 runtime.warn(
                     f"{both} of the held-out sentences are also in the tuning set: validation scores will be too high"
                 )
-        evidence = self.validation.validation_evidence or ("samples" if model.global_features else None)
-        validator = Validator(
-            stream=Stream(translator, self.model, prepared=True, runtime=within),
+        decision = self.validation.decision(global_features=bool(model.global_features))
+        return Validator(
+            stream=Stream(self.translator(model, runtime=within), self.model, prepared=True, runtime=within),
             lines=judged.lines,
             scorer=self._scorer(judged),
-            decision=Decision.of(self.validation.validation_rule, evidence=evidence),
-            samples=self.validation.validation_samples,
-            documents=labels,
+            decision=decision,
+            more_rules=self.validation.more_rules(decision),
+            documents=None if file is None else read_documents(file, len(judged)),
         )
-        return training_set, validator
 
     def start_weights(self, model: Model, *, runtime: Runtime = Runtime()) -> Weights:
         """Return the weights that runs of this job begin with."""

@@ -37,9 +37,12 @@ from dragoman.tuning.problems.evidence import DecodedLists, DecodingResults
 from dragoman.tuning.problems.problem import Preset, Ranges, is_weight, no_sparse, replace_weights
 from dragoman.tuning.runs.run import Record, Run
 from dragoman.tuning.runs.trust_region import ANY_DIRECTION, Step, TrustRegion, is_same
-from dragoman.tuning.runs.validator import Validation
+from dragoman.tuning.runs.validator import Validated, Validation
 
-Keep = Literal["best", "last", "average"]
+#: Score on the tuning set, in the report of an iteration whose weights are validated on held-out text.
+_TUNING_SCORE = "tuning_score"
+
+Keep = Literal["best", "held-out", "last", "average"]
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,11 @@ class Loop(Options):
         minimum=1,
         maximum=180,
     )
-    keep: Keep = option("best", "final weights: the best on the tuning set, the last, or the mean over the second half")
+    keep: Keep = option(
+        "best",
+        "final weights: the best on the tuning set (of mira-online, risk-sentence, risk-corpus and samplerank on"
+        " held-out text, if given), the best on held-out text, the last, or the mean over the second half",
+    )
     preset: Preset | None = option(
         None,
         "schuth: algorithm 1 and table 7.1 of Schuth (2010), that is interpolation 1, max_angle 180, keep last, and"
@@ -118,7 +125,7 @@ def run_tuning(
     start: Weights,
     *,
     keep: Keep = "best",
-    validator: Callable[..., float] | None = None,
+    validator: Callable[..., Validated] | None = None,
     validation: Validation = Validation(),
     seed: int = 1,
     runtime: Runtime = Runtime(),
@@ -126,6 +133,7 @@ def run_tuning(
     """Tune, or resume tuning, in the folder of `run`; return the final weights.
 
     Methods that do not score the weights that they begin with need a `validator`, which does that (see `Validator`).
+    If there is one, its score decides on the weights to keep, also of methods with scores of their own.
     """
     records = run.started(start)
     sign = training.task.sign
@@ -139,7 +147,7 @@ def run_tuning(
         iteration, clock = len(records) + 1, [time.monotonic()]
         validated = None if validator is None else validator(weights, runtime=runtime)
         clock.append(time.monotonic())
-        stop = None if validated is None else validation.reason_to_stop(records, validated, sign)
+        stop = None if validated is None else validation.reason_to_stop(records, validated.score, sign)
         checkpoint = Checkpoint(weights, {}) if stop else next(checkpoints, None)
         if checkpoint is None:
             stop, checkpoint = "there is nothing more to learn", Checkpoint(weights, {})
@@ -152,9 +160,11 @@ def run_tuning(
             record = Record(iteration, checkpoint.score, checkpoint.report, checkpoint.stop, checkpoint.seconds)
         else:
             seconds = {"judge": round(clock[1] - clock[0], 3), "learn": round(clock[2] - clock[1], 3)}
-            record = Record(
-                iteration, validated, checkpoint.report, stop, seconds, validated=True, ends=checkpoint.stop
-            )
+            told: Report = {**checkpoint.report, **validated.report}
+            if checkpoint.score is not None:  # the weights at the end of such a method are those that it began with
+                told = {_TUNING_SCORE: checkpoint.score, **told}
+                stop = stop or checkpoint.stop
+            record = Record(iteration, validated.score, told, stop, seconds, validated=True, ends=checkpoint.stop)
         weights = checkpoint.weights
         run.write_checkpoint(checkpoint, iteration)
         records.append(record)
@@ -286,7 +296,9 @@ class BatchTraining:
 
     def checkpoints(self, run: Run, records: Sequence[Record], seed: int, runtime: Runtime) -> Iterator[Checkpoint]:
         """Decode, merge, optimise and step, again and again."""
-        task, records = self.task, [*records]
+        task = self.task
+        # Scores of validated weights are of held-out text; those of the tuning set are in the report.
+        records = [replace(one, score=one.report.get(_TUNING_SCORE, one.score)) for one in records]  # type: ignore[arg-type]
         visited = [run.weights(i) for i in range(len(records) + 1)]
         pool = merged_evidence(run, len(records), task.evidence)
         while True:

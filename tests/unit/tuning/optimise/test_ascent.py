@@ -14,13 +14,16 @@ def run(ascent, names=("a", "b")):
     return np.array([ascent.step(list(names), gradient, t + 1) for t, gradient in enumerate(GRADIENTS)])
 
 
-def test_exponentiated_gradient_follows_its_equations():
+@pytest.mark.parametrize(("limit", "most"), [(0.0, np.inf), (2.0, 2.0), (1.1, 1.1)])
+def test_exponentiated_gradient_follows_its_equations(limit, most):
+    """7.9 to 7.11 as printed, and with a limit of the factor."""
     rate, trace, steps = np.full(2, 0.5), np.zeros(2), []
     for gradient in GRADIENTS:
-        rate = rate * np.clip(1 + 0.8 * gradient * trace, 0.1, 2)
+        rate = rate * np.clip(1 + 20.0 * gradient * trace, 0.1, most)
         trace = rate * gradient
         steps.append(trace)
-    assert run(ExponentiatedGradient(0.5, 0.8)) == pytest.approx(np.array(steps))
+    assert run(ExponentiatedGradient(0.5, 20.0, limit)) == pytest.approx(np.array(steps))
+    assert (limit == 0) == (np.abs(run(ExponentiatedGradient(0.5, 20.0)) - np.array(steps)).max() < 1e-9)
 
 
 def test_adam_follows_its_paper():

@@ -8,13 +8,21 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import Weights
 from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
+from dragoman.decision.max_derivation import MaxDerivation
+from dragoman.decision.max_translation import MaxTranslation
+from dragoman.decision.mbr import Mbr
+from dragoman.decision.settings import Decision
+from dragoman.sampling.schedule import Sampling
+from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Checkpoint, Learner, TrainingSet
-from dragoman.tuning.runs.loop import OnlineTraining, run_tuning
+from dragoman.tuning.runs.loop import BatchTraining, Loop, OnlineTraining, run_tuning
 from dragoman.tuning.runs.run import Run
-from dragoman.tuning.runs.validator import Validation
+from dragoman.tuning.runs.validator import Validated, Validation
+from oracles.toy_decoder import ToyDecoder, task_for, tune
 
 START = Weights({"a": 0.0, "b": 1.0})
 SCORES = [1.0, 3.0, 2.0, 2.5, 2.0]
@@ -58,7 +66,7 @@ def learn(run, training_set, learner, judge, start, validation=Validation(), *, 
 
 
 def judge(weights, *, runtime):
-    return SCORES[int(weights["a"])]
+    return Validated(SCORES[int(weights["a"])], {"held_out_entropy": 2.5})
 
 
 def begun(tmp_path, name="run"):
@@ -69,7 +77,7 @@ def contents(folder):
     kept = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file():
-            kept[str(path.relative_to(folder))] = path.read_text() if path.suffix != ".npz" else ""
+            kept[str(path.relative_to(folder))] = "" if path.suffix in (".npz", ".npy") else path.read_text()
     events = kept.pop("events.jsonl").splitlines()
     return kept, [line.partition('"seconds"')[0] for line in events]
 
@@ -81,6 +89,7 @@ def test_the_best_weights_are_kept(training_set, tmp_path):
     assert [event["stop"] for event in run.events()] == [None] * 4 + ["all is learnt"]
     assert [run.weights(i)["a"] for i in range(5)] == [0, 1, 2, 3, 4]
     assert [event.get("at") for event in run.events()] == [1, 2, 3, 4, None]
+    assert [event["held_out_entropy"] for event in run.events()] == [2.5] * 5
     assert learn(begun(tmp_path, "last"), training_set, Counter(), judge, START, keep="last")["a"] == 4
     assert (
         learn(begun(tmp_path, "low"), TrainingSet(None, ["x"], None, ["a"], sign=-1), Counter(), judge, START)["a"] == 0
@@ -134,3 +143,85 @@ def test_a_learner_that_has_nothing_to_say_ends_the_run(training_set, tmp_path):
     run = begun(tmp_path)
     assert learn(run, training_set, Counter(last=0), judge, START) == START
     assert [event["stop"] for event in run.events()] == ["there is nothing more to learn"]
+
+
+def test_the_rule_sees_as_many_samples_as_asked_for(tmp_path):
+    asked = Validation(validation_rule="mbr", validation_evidence="samples", validation_samples=10_000)
+    assert asked.decision().sampling == Sampling(samples=10_000)
+    assert Validation(validation_rule="mbr", validation_evidence="samples").decision().sampling.samples == 200
+    file = tmp_path / "mbr.toml"
+    known = Decision(Mbr(hypotheses=50), "samples", sampling=Sampling(samples=700, temperature=0.2))
+    file.write_text(known.format())
+    assert Validation(validation_rule=str(file)).decision() == known
+    fewer = Validation(validation_rule=str(file), validation_samples=30)
+    assert fewer.decision().sampling == Sampling(samples=30, temperature=0.2)
+    assert Validation().decision().sampling is None
+    assert Validation().decision(global_features=True).sampling.samples == 200
+
+
+def test_further_rules_see_the_same_evidence(tmp_path):
+    file = tmp_path / "frequent.toml"
+    file.write_text('rule = "max-derivation"\noptions = { samples_by = "frequency" }\n')
+    asked = Validation(validation_rule="mbr", validation_evidence="samples", validation_more=f"max-translation,{file}")
+    rules = asked.more_rules(asked.decision())
+    assert rules == {"max_translation": MaxTranslation(), "frequent": MaxDerivation(samples_by="frequency")}
+    for wrong, found in (("lattice-mbr", "decides by hypergraphs, not by samples"), ("magic", "magic")):
+        asked = Validation(validation_rule="mbr", validation_evidence="samples", validation_more=wrong)
+        with pytest.raises(UsageError, match=found):
+            asked.more_rules(asked.decision())
+    lists = Validation(validation_rule="mbr", validation_more="max-translation")
+    with pytest.raises(UsageError, match="not decide by the same n-best lists"):
+        lists.more_rules(lists.decision())
+
+
+def test_old_folders_know_the_number_of_samples():
+    assert Validation().description()["validation_samples"] == 200
+    assert Validation(validation_samples=9).description()["validation_samples"] == 9
+
+
+BAD = Weights({"adequacy": 0.0, "length": -1.0, "noise": 1.0, "fixed": 7.0})
+
+
+def held_out(weights, *, runtime):
+    """A text on which weights are the better the smaller that of adequacy is, other than on the tuning set."""
+    return Validated(-float(weights["adequacy"]))
+
+
+def tuned(folder, validator=held_out, validation=Validation()):
+    tuner = TUNERS.get("mert")()
+    training = BatchTraining(tuner, task_for(ToyDecoder(), tuner), Loop(iterations=3, keep="held-out"))
+    run = Run.begin(folder, {"seed": 1})
+    run_tuning(run, training, BAD, keep="held-out", validator=validator, validation=validation, seed=3)
+    return run
+
+
+def test_an_optimiser_keeps_what_is_best_on_held_out_text(tmp_path):
+    run = tuned(tmp_path / "run")
+    events = run.events()
+    assert [event["score"] for event in events] == [
+        held_out(run.weights(i), runtime=None).score for i in range(len(events))
+    ]
+    assert events[-1]["tuning_score"] > events[0]["tuning_score"] + 5
+    assert run.weights() == BAD
+    assert events[-1]["stop"]
+    plain = Run.begin(tmp_path / "plain", {"seed": 1})
+    tuner = TUNERS.get("mert")()
+    tune(plain, task_for(ToyDecoder(), tuner), tuner, BAD, Loop(iterations=3), seed=3)
+    assert [event["score"] for event in plain.events()] == [event["tuning_score"] for event in events]
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3])
+def test_an_optimiser_that_is_validated_can_be_interrupted(calls, tmp_path):
+    whole = tuned(tmp_path / "whole")
+    left = calls
+
+    def interrupted(weights, *, runtime):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        return held_out(weights, runtime=runtime)
+
+    with pytest.raises(KeyboardInterrupt):
+        tuned(tmp_path / "run", interrupted)
+    assert contents(tuned(tmp_path / "run").folder) == contents(whole.folder)
