@@ -59,11 +59,11 @@ def register(app: typer.Typer) -> None:
         """Train models for one domain from a little in-domain text and more text of other domains.
 
         All models have the same language model (the interpolation of the corpora's models that fits the tuning set
-        best) and the same reordering model (from all corpora together). They differ in the phrase table: from the
-        in-domain corpus alone (in); from all corpora concatenated (joint); the tables of the corpora interpolated with
-        weights that minimise perplexity (perp), with equal weights (uniform), or with weights to be tuned (pro-mix);
-        several tables side by side (log-linear); or the in-domain table filled up with pairs that only the others have
-        (fill-up). Word alignment and phrase extraction run once for all models.
+        best) and, except for in, the same reordering model (from all corpora concatenated). They differ in the phrase
+        table: from the in-domain corpus alone (in); from all corpora concatenated (joint); the tables of the corpora
+        interpolated with weights that minimise perplexity (perp), with equal weights (uniform), or with weights to be
+        tuned (pro-mix); several tables side by side (log-linear); or the in-domain table filled up with pairs that only
+        the others have (fill-up). The text of each table is aligned by itself; work that models share is done once.
         """
         folders = {name: out if len(mixture) == 1 else out / name for name in mixture}
         for folder in folders.values():

@@ -127,7 +127,7 @@ def adapt(
 
     Texts are files or lists of lines. `mixtures` are names of systems, see the reference of `dragoman adapt`; each is
     saved in its own folder in `out`. `source` and `reference` are an in-domain tuning set. `options` are options of
-    text preparation, cleaning and the phrase table, and `align` ("together" or "apart"); `lm` are options of the
+    text preparation, cleaning and the phrase table, and `align` ("apart" or "together"); `lm` are options of the
     language model.
     """
     check_systems(mixtures)

@@ -16,7 +16,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
 from dragoman.model.feature_types import SPARSE_FEATURES
 from dragoman.model.grammar import Grammar, rules_for
-from dragoman.model.mixture import collapse_mixture
+from dragoman.model.mixture import collapse_mixture, renumbered
 from dragoman.model.parts import grammar_features, initial_chart_weights
 from dragoman.model.phrase_table import PhraseTable
 
@@ -47,17 +47,16 @@ def with_grammar(
             runtime.warn(f"the text of the other model was prepared otherwise ({text}): its words may not fit")
     source_vocab, source_ids = common_vocab([model.source_vocab, columns.source_vocab])
     target_vocab, target_ids = common_vocab([model.target_vocab, columns.target_vocab])
-    sides = {}
-    for side, ids in (("sources", source_ids[1]), ("targets", target_ids[1])):
-        symbols = getattr(columns, side)
-        # Holes have no ids, and stay as they are.
-        words = symbols.values >= 0
-        values = symbols.values.copy()
-        values[words] = ids[values[words]]
-        sides[side] = replace(symbols, values=values)
     with runtime.stage(f"indexing {name}"):
         grammar = Grammar.from_pairs(
-            replace(columns, source_vocab=source_vocab, target_vocab=target_vocab, reordering={}, **sides)
+            replace(
+                columns,
+                source_vocab=source_vocab,
+                target_vocab=target_vocab,
+                sources=renumbered(columns.sources, source_ids[1]),
+                targets=renumbered(columns.targets, target_ids[1]),
+                reordering={},
+            )
         )
     return replace(
         model,

@@ -87,23 +87,21 @@ class _NumberedPairs:
 
 
 def _number_pairs(tables: Sequence[PhrasePairs]) -> _NumberedPairs:
+    alike = with_common_vocabs(tables)
     sides = []
-    for vocabs, phrases, ids in (
-        ([t.source_vocab for t in tables], [t.sources for t in tables], [t.source_ids for t in tables]),
-        ([t.target_vocab for t in tables], [t.targets for t in tables], [t.target_ids for t in tables]),
+    for phrases, ids in (
+        ([t.sources for t in alike], [t.source_ids for t in alike]),
+        ([t.targets for t in alike], [t.target_ids for t in alike]),
     ):
-        vocab, maps = common_vocab(vocabs)
-        every = Ragged.concatenate(
-            [Ragged(new[part.values], part.offsets) for new, part in zip(maps, phrases, strict=True)]
-        )
+        every = Ragged.concatenate(phrases)
         numbers, words, offsets = kernels.intern_sequences(every.values, every.offsets)
         firsts = np.cumsum([0, *map(len, phrases)])
         own = [numbers[first + part].astype(np.int64) for first, part in zip(firsts[:-1], ids, strict=True)]
-        sides.append((vocab, Ragged(words, offsets), own))
-    (source_vocab, sources, source_ids), (target_vocab, targets, target_ids) = sides
+        sides.append((Ragged(words, offsets), own))
+    (sources, source_ids), (targets, target_ids) = sides
     width = len(targets) + 1
     keys = [source * width + target for source, target in zip(source_ids, target_ids, strict=True)]
-    return _NumberedPairs(source_vocab, target_vocab, sources, targets, keys)
+    return _NumberedPairs(alike[0].source_vocab, alike[0].target_vocab, sources, targets, keys)
 
 
 def unite_tables(tables: Mapping[str, PhrasePairs], *, reordering: PhrasePairs | None = None) -> PhrasePairs:
@@ -166,6 +164,27 @@ def _with_reordering(
         scores[has] = values[rows]
         found[name] = scores
     return replace(joined, reordering=found)
+
+
+def with_common_vocabs(tables: Sequence[PhrasePairs]) -> list[PhrasePairs]:
+    """Return the tables with the words of all of them in one numbering, that of the first as far as it goes."""
+    source_vocab, of_sources = common_vocab([table.source_vocab for table in tables])
+    target_vocab, of_targets = common_vocab([table.target_vocab for table in tables])
+    return [
+        replace(
+            table,
+            source_vocab=source_vocab,
+            target_vocab=target_vocab,
+            sources=renumbered(table.sources, source_ids),
+            targets=renumbered(table.targets, target_ids),
+        )
+        for table, source_ids, target_ids in zip(tables, of_sources, of_targets, strict=True)
+    ]
+
+
+def renumbered(phrases: Ragged[np.int32], ids: NDArray[np.int32]) -> Ragged[np.int32]:
+    """Give words new ids; nonterminals, which are negative, stay as they are."""
+    return replace(phrases, values=np.where(phrases.values < 0, phrases.values, ids[phrases.values]))
 
 
 def replace_reordering(pairs: PhrasePairs, other: PhrasePairs) -> PhrasePairs:

@@ -1,6 +1,9 @@
 """Systems from several corpora, a small one of the domain and larger ones of others (Haddow 2013, section 3.2).
 
-All systems share their work: each corpus is aligned and extracted once, and only what some system needs is made.
+As in the paper, `in` has the phrase table and orientations of the in-domain corpus alone, `joint` those of all corpora
+concatenated; mixtures have the tables of the corpora, each trained by itself, with the orientations of `joint`; the
+interpolated language model is the same in all systems. A corpus or concatenation is aligned and extracted once for all
+systems, and only what some system needs is made.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ from dragoman.model.mixture import (
     replace_reordering,
     uniform_interpolation_weights,
     unite_tables,
+    with_common_vocabs,
     with_interpolation_weights,
 )
 from dragoman.model.parts import Settings, initial_weights
@@ -70,8 +74,10 @@ SYSTEMS = {
 class Adaptation(Options):
     """Options of combining several corpora."""
 
-    align: Literal["together", "apart"] = option(
-        "together", "align words over all corpora together, or in each corpus by itself"
+    align: Literal["apart", "together"] = option(
+        "apart",
+        "apart: align the text of each table by itself, a corpus or for joint the concatenation; together: align all"
+        " corpora and the tuning set at once, for all tables",
     )
 
 
@@ -155,31 +161,40 @@ class SystemBuilder:
             raise UsageError(f"there is {len(corpora)} corpus; expected two or more, the one of the domain first")
         self._recipe, self._settings, self._casing, self._runtime = recipe, settings, casing, runtime
         self._corpora = dict(corpora)
-        parts = [clean(bitext, recipe.cleaning, runtime=runtime).bitext for bitext in (*corpora.values(), tuning)]
-        # One vocabulary for all, so that ids need no conversion later.
-        self._whole = Bitext.concatenate(parts)
-        bounds = np.cumsum([0, *map(len, parts)])
-        self._rows = [np.arange(a, b) for a, b in itertools.pairwise(bounds.tolist())]
+        *self._texts, self._tuning = self._cleaned(tuning)
         self._domain = next(iter(corpora))
+
+    def _cleaned(self, tuning: Bitext) -> list[Bitext]:
+        """Clean the corpora and the tuning set; what is aligned together has one vocabulary."""
+        every = (*self._corpora.values(), tuning)
+        parts = [clean(bitext, self._recipe.cleaning, runtime=self._runtime).bitext for bitext in every]
+        if self._aligned_apart:
+            return parts
+        whole, bounds = Bitext.concatenate(parts), np.cumsum([0, *map(len, parts)])
+        return [whole.take(np.arange(*ends)) for ends in itertools.pairwise(bounds.tolist())]
+
+    @property
+    def _aligned_apart(self) -> bool:
+        return self._recipe.adaptation.align == "apart"
 
     def model(self, system: str) -> Model:
         """Build one of the systems, untuned."""
         if system not in SYSTEMS:
             raise UsageError(f"no system is called '{system}'; there are {', '.join(SYSTEMS)}")
         pairs, interpolation_weights = self._pairs(system)
+        links = self._links(self._domain) if system == "in" else self._joint_links
         with self._runtime.stage("indexing the phrase table"):
             tables = {name: PhraseTable.from_pairs(each) for name, each in pairs.items()}
         reorderings = sorted({name for table in tables.values() for name in table.log_reordering})
         weights = initial_weights({name: table.score_names for name, table in tables.items()}, reorderings, [_LM])
+        first = next(iter(pairs.values()))
         return Model(
-            source_vocab=self._whole.source.vocab,
-            target_vocab=self._whole.target.vocab,
+            source_vocab=first.source_vocab,
+            target_vocab=first.target_vocab,
             tables=tables,
             language_models={_LM: self._language_model[0]},
             weights=weights.updated(interpolation_weights if system == "pro-mix" else {}),
-            settings=with_reordering_limit(
-                self._settings, Ragged.concatenate(self._links[:-1]), self._recipe.phrase_model, runtime=self._runtime
-            ),
+            settings=with_reordering_limit(self._settings, links, self._recipe.phrase_model, runtime=self._runtime),
             casing=self._casing,
             history=self._history(system, interpolation_weights),
         )
@@ -198,7 +213,7 @@ class SystemBuilder:
             check_tables(self._tables)
             joint = self._joint
             with self._runtime.stage("looking up orientations"):
-                tables = [replace_reordering(pairs, joint) for pairs in self._tables.values()]
+                tables = [replace_reordering(pairs, joint) for pairs in with_common_vocabs([*self._tables.values()])]
             return {_TABLE if i == 0 else f"{_TABLE}{i + 1}": pairs for i, pairs in enumerate(tables)}, Weights()
         union = self._union
         interpolation_weights = (
@@ -215,7 +230,7 @@ class SystemBuilder:
     def _history(self, system: str, interpolation_weights: Weights) -> dict[str, Any]:
         return {
             "system": system,
-            "corpora": {name: len(rows) for name, rows in zip(self._corpora, self._rows[:-1], strict=True)},
+            "corpora": {name: len(text) for name, text in zip(self._corpora, self._texts, strict=True)},
             "align": self._recipe.adaptation.align,
             "aligner": {"name": self._recipe.aligner.name, **self._recipe.aligner.to_dict()},
             "phrase_model": self._recipe.phrase_model.to_dict(),
@@ -228,16 +243,40 @@ class SystemBuilder:
         }
 
     @cached_property
-    def _links(self) -> list[Links]:
-        """The word alignment of each corpus, and of the tuning set last."""
-        if self._recipe.adaptation.align == "together":
-            links = self._aligned(self._whole)
-            return [links.take(rows) for rows in self._rows]
-        apart = [self._aligned(self._whole.take(rows)) for rows in self._rows[:-1]]
-        *training, tuning = self._rows
-        beside = self._whole.take(np.concatenate(training))
-        aligned = align_beside(self._whole.take(tuning), beside, self._recipe.aligner, runtime=self._runtime)
-        return [*apart, aligned]
+    def _links_together(self) -> list[Links]:
+        """The word alignment of each corpus, and of the tuning set last, from one alignment of all."""
+        parts = [*self._texts, self._tuning]
+        links, bounds = self._aligned(Bitext.concatenate(parts)), np.cumsum([0, *map(len, parts)])
+        return [links.take(np.arange(*ends)) for ends in itertools.pairwise(bounds.tolist())]
+
+    def _links(self, name: str) -> Links:
+        """The word alignment of one corpus."""
+        i = list(self._corpora).index(name)
+        if not self._aligned_apart:
+            return self._links_together[i]
+        if name not in self._links_apart:
+            self._links_apart[name] = self._aligned(self._texts[i])
+        return self._links_apart[name]
+
+    @cached_property
+    def _links_apart(self) -> dict[str, Links]:
+        return {}
+
+    @cached_property
+    def _joint_text(self) -> Bitext:
+        return Bitext.concatenate(self._texts)
+
+    @cached_property
+    def _joint_links(self) -> Links:
+        """The word alignment of all corpora, concatenated."""
+        return self._aligned(self._joint_text) if self._aligned_apart else Ragged.concatenate(self._links_together[:-1])
+
+    @cached_property
+    def _tuning_links(self) -> Links:
+        """The word alignment of the tuning set, which is too small to be aligned by itself."""
+        if not self._aligned_apart:
+            return self._links_together[-1]
+        return align_beside(self._tuning, self._joint_text, self._recipe.aligner, runtime=self._runtime)
 
     def _aligned(self, bitext: Bitext) -> Links:
         directions = self._recipe.aligner.align(bitext, runtime=self._runtime)
@@ -255,7 +294,7 @@ class SystemBuilder:
         """The phrase pairs of one corpus."""
         if name not in self._made:
             i = list(self._corpora).index(name)
-            self._made[name] = self._extracted(self._whole.take(self._rows[i]), self._links[i])
+            self._made[name] = self._extracted(self._texts[i], self._links(name))
         return self._made[name]
 
     @cached_property
@@ -265,8 +304,7 @@ class SystemBuilder:
     @cached_property
     def _joint(self) -> PhrasePairs:
         """The phrase pairs of all corpora together."""
-        rows = np.concatenate(self._rows[:-1])
-        return self._extracted(self._whole.take(rows), Ragged.concatenate(self._links[:-1]))
+        return self._extracted(self._joint_text, self._joint_links)
 
     @cached_property
     def _union(self) -> PhrasePairs:
@@ -276,9 +314,8 @@ class SystemBuilder:
 
     @cached_property
     def _perplexity_interpolation_weights(self) -> NDArray[np.float64]:
-        tuning, links = self._whole.take(self._rows[-1]), self._links[-1]
         longest = self._recipe.phrase_model.max_phrase_length
-        pairs = tuning_pairs(tuning, links, longest, runtime=self._runtime)
+        pairs = tuning_pairs(self._tuning, self._tuning_links, longest, runtime=self._runtime)
         return perplexity_interpolation_weights(self._union, pairs, runtime=self._runtime)
 
     @cached_property
@@ -289,8 +326,7 @@ class SystemBuilder:
             self._runtime.note(f"language model of {name}")
             text = language_model_text([corpus.target])
             models.append(estimate_model(text, self._recipe.kneser_ney, runtime=self._runtime))
-        held_out = self._whole.target.take(self._rows[-1])
-        weights = estimate_interpolation_weights(models, held_out, runtime=self._runtime)
+        weights = estimate_interpolation_weights(models, self._tuning.target, runtime=self._runtime)
         mixed = interpolate(models, weights, runtime=self._runtime)
         return LanguageModel.from_ngrams(mixed), dict(zip(self._corpora, weights.tolist(), strict=True))
 
