@@ -182,9 +182,8 @@ def print_cell(result: dict[str, Any]) -> None:
     """The scores of one cell."""
     size = f"{result['size']:,}" if result["size"] else "all"
     where = f"{result['pair']}, {result['domain']}, {size} sentence pairs, {result['tables']} tables"
-    print(
-        f"\n## {where} ({result['minutes']} minutes)\n\n| system | BLEU | against in | ends as begun |\n|---|---|---|---|"
-    )
+    print(f"\n## {where} ({result['minutes']} minutes)\n")
+    print("| system | BLEU | against in | ends as begun |\n|---|---|---|---|")
     for system, values in result["scores"].items():
         unchanged = f"{result['unchanged'][system]} of {len(values)} runs"
         print(f"| {system} | {mean_text(values)} | {change(result, system):+.2f} | {unchanged} |")
