@@ -1,5 +1,7 @@
 """`dragoman adapt`: corpora in, systems out."""
 
+import json
+
 import pytest
 
 from dragoman.model.bundle import Model
@@ -30,6 +32,28 @@ def test_several_mixtures_are_a_folder_of_models(dragoman, arguments, tmp_path):
     model = Model.load(tmp_path / "models" / "pro-mix")
     assert model.tables["tm"].components.names == ("b", "a")
     assert model.weights["mix.tm.fwd.a"] + model.weights["mix.tm.fwd.b"] == pytest.approx(1)
+
+
+@pytest.mark.slow
+def test_grammars_are_mixed_tuned_and_baked(dragoman, arguments, tmp_path):
+    made = dragoman(
+        *arguments, "--hierarchical", "--rule-max-span", "6", "--mixture", "pro-mix", "--out", tmp_path / "m"
+    )
+    assert made.code == 0
+    assert "mixture of a, b" in dragoman("model", "show", tmp_path / "m").out
+    dev = ["--source", tmp_path / "dev.s", "--reference", tmp_path / "dev.t"]
+    run = ["tune", "--model", tmp_path / "m", *dev, "--method", "pro-mix", "--iterations", "2", "--threads", "1"]
+    tuned = dragoman(*run, "--out", tmp_path / "run")
+    assert tuned.code == 0
+    events = [json.loads(line) for line in (tmp_path / "run" / "events.jsonl").read_text().splitlines()]
+    assert sum(events[-1]["phrases_from"]["tm"].values()) == pytest.approx(1, abs=1e-3)
+    first, last = (
+        Model.load(tmp_path / "m").read_weights(tmp_path / "run" / "weights" / f"{i:03}.txt") for i in (0, 1)
+    )
+    assert first["mix.tm.fwd.a"] != last["mix.tm.fwd.a"]
+    mixed = ["translate", "--model", tmp_path / "m", "--weights", tmp_path / "run"]
+    assert dragoman(*mixed, stdin=b"une ville\n").out == "a town\n"
+    assert dragoman("export", "moses", tmp_path / "m", "--out", tmp_path / "moses").code == 0
 
 
 @pytest.mark.parametrize(

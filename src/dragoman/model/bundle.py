@@ -145,7 +145,7 @@ class Model:
 
     @property
     def interpolation_weight_names(self) -> list[str]:
-        """The names of interpolation weights of tables in mixtures; they belong to no feature."""
+        """The names of interpolation weights of mixtures; they belong to no feature."""
         return [name for rows in self._mixtures.values() for row in rows for name in row]
 
     @property
@@ -155,15 +155,25 @@ class Model:
 
     @cached_property
     def _mixtures(self) -> dict[str, list[list[str]]]:
-        """The names of the interpolation weights of each mixture table, a row for each score."""
+        """The names of the interpolation weights of each mixture, a row for each score."""
         return {
-            name: interpolation_weight_names(name, table.score_names, table.components.names)
-            for name, table in self.tables.items()
-            if table.components is not None
+            name: interpolation_weight_names(name, part.score_names, part.components.names)
+            for name, part in self.mixed_parts.items()
+            if part.components is not None
+        }
+
+    @property
+    def mixed_parts(self) -> dict[str, PhraseTable | Grammar]:
+        """The tables and grammars that are mixtures, by name."""
+        parts = {**self.tables, **self.grammars}
+        return {
+            name: part
+            for name, part in parts.items()
+            if not isinstance(part, CorpusGrammar) and part.components is not None
         }
 
     def interpolation_weights(self, weights: Mapping[str, float]) -> dict[str, NDArray[np.float64]]:
-        """Return the interpolation weights of each mixture table, a row for each score; each row must sum to 1."""
+        """Return the interpolation weights of each mixture, a row for each score; each row must sum to 1."""
         return {name: read_interpolation_weights(rows, weights) for name, rows in self._mixtures.items()}
 
     @property

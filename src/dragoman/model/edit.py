@@ -69,6 +69,7 @@ def with_grammar(
 
 
 def _pairs(other: Model, part: str | None, runtime: Runtime) -> PhrasePairs:
+    other = bake(other)
     parts: Mapping[str, Any] = {**other.tables, **other.grammars}
     if not parts:
         raise UsageError("the other model has neither a phrase table nor a grammar")
@@ -134,13 +135,21 @@ def encode(model: Model, path: PathLike) -> Corpus:
 
 
 def bake(model: Model, weights: Weights | None = None) -> Model:
-    """Return a model whose mixture tables are collapsed with given interpolation weights, by default its own."""
+    """Return a model whose mixtures are collapsed with given interpolation weights, by default its own."""
     weights = model.weights if weights is None else weights
-    tables = dict(model.tables)
+    tables, grammars = dict(model.tables), dict(model.grammars)
+    mixed = model.mixed_parts
     for name, interpolation_weights in model.interpolation_weights(weights).items():
-        pairs = tables[name].to_pairs(model.source_vocab, model.target_vocab)
-        tables[name] = PhraseTable.from_pairs(collapse_mixture(pairs, interpolation_weights))
+        part = mixed[name]
+        pairs = collapse_mixture(part.to_pairs(model.source_vocab, model.target_vocab), interpolation_weights)
+        if isinstance(part, Grammar):
+            grammars[name] = Grammar.from_pairs(pairs, part.hole_counts)
+        else:
+            tables[name] = PhraseTable.from_pairs(pairs)
     names = set(model.interpolation_weight_names)
     return replace(
-        model, tables=tables, weights=Weights({name: value for name, value in weights.items() if name not in names})
+        model,
+        tables=tables,
+        grammars=grammars,
+        weights=Weights({name: value for name, value in weights.items() if name not in names}),
     )

@@ -1,7 +1,8 @@
 """Several phrase tables as one: the union of their pairs, and linear mixtures Σ λ p of their scores (Haddow 2013).
 
-The interpolation weights λ of the tables in each score sum to 1. They are fixed (`collapse_mixture`), or are
-weights of the model: `mix.tm.fwd.in` is that of the table `in` in the score `fwd` of the table `tm`.
+Rules of grammars are pairs too, whose sides hold nonterminals beside words. The interpolation weights λ of the tables
+in each score sum to 1. They are fixed (`collapse_mixture`), or are weights of the model: `mix.tm.fwd.in` is that of the
+table `in` in the score `fwd` of the table `tm`.
 """
 
 from __future__ import annotations

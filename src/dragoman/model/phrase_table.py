@@ -34,6 +34,22 @@ def probabilities(logs: NDArray[np.float32]) -> NDArray[np.float32]:
         return np.where(logs <= LOG_ZERO, np.float32(0), np.exp(logs.astype(np.float64)).astype(np.float32))
 
 
+def names_in(about: Mapping[str, Any], heading: str) -> tuple[str, ...]:
+    """Return names that a description in `model.toml` lists; refuse anything else."""
+    names = about[heading]
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise DataError(f"model.toml calls its {heading} {names!r}", expected="a list of names")
+    return tuple(names)
+
+
+def check_components(components: Components | None) -> None:
+    """Refuse components that are no probabilities."""
+    if components is not None:
+        check_numbers("components", components.probabilities)
+        if components.probabilities.min(initial=0) < 0:
+            raise DataError("the array 'components' has a negative number", expected="probabilities")
+
+
 #: The words of a phrase: word links count them in a byte.
 LONGEST_PHRASE = 255
 
@@ -173,10 +189,7 @@ class PhraseTable:
             check_numbers(f"{_REORDERING}{name}", scores)
         if self.alignments is not None:
             self._check_links(self.alignments)
-        if self.components is not None:
-            check_numbers("components", self.components.probabilities)
-            if self.components.probabilities.min(initial=0) < 0:
-                raise DataError("the array 'components' has a negative number", expected="probabilities")
+        check_components(self.components)
 
     def _check_links(self, links: Ragged[np.uint16]) -> None:
         check_offsets("alignment_offsets", links.offsets, len(links.values))
@@ -200,11 +213,8 @@ class PhraseTable:
     @classmethod
     def rebuild(cls, about: Mapping[str, Any], arrays: Arrays) -> PhraseTable:
         """Rebuild a table from its description and arrays."""
-        for heading in ("scores", *(["components"] if "components" in about else [])):
-            names = about[heading]
-            if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-                raise DataError(f"model.toml calls its {heading} {names!r}", expected="a list of names")
-        return cls.from_arrays(about["scores"], arrays, components=about.get("components", ()))
+        components = names_in(about, "components") if "components" in about else ()
+        return cls.from_arrays(names_in(about, "scores"), arrays, components=components)
 
     @classmethod
     def from_arrays(cls, score_names: Sequence[str], arrays: Arrays, *, components: Sequence[str] = ()) -> PhraseTable:

@@ -30,6 +30,7 @@ from dragoman.formats.cdec import (
 )
 from dragoman.formats.joshua_grammar import read_joshua_grammar, write_joshua_grammar
 from dragoman.model.bundle import Model
+from dragoman.model.edit import bake
 from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.moses_parts import name_part
@@ -199,7 +200,7 @@ def _rules(model: Model, toolkit: str, runtime: Runtime) -> PhrasePairs:
     for what, features in (("sparse", [f.name for f in model.sparse_features]), ("global", [*model.global_features])):
         if features:
             runtime.warn(f"{what} features cannot be written and are left out: {', '.join(features)}")
-    (grammar,) = model.grammars.values()
+    (grammar,) = bake(model).grammars.values()
     table = grammar.whole(runtime=runtime)
     rules = table.to_pairs(model.source_vocab, model.target_vocab)
     return replace(rules, scores=np.exp(table.log_scores.astype(np.float64)))

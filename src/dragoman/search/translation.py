@@ -306,7 +306,7 @@ class SearchResult(ABC):
         Each is named by `pair_feature` and counts its uses in the derivation, so that scores can be computed for other
         interpolation weights.
         """
-        raise UsageError("only a phrase-based model has mixed tables")
+        raise UsageError("these results have no lists of pairs of mixed tables")
 
     @abstractmethod
     def hypergraph(self, i: int, *, features: bool = True) -> Hypergraph:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
@@ -28,6 +28,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.references import ReferencedText
 from dragoman.model.bundle import Model
+from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.mixture import (
     check_tables,
@@ -40,7 +41,7 @@ from dragoman.model.mixture import (
     with_common_vocabs,
     with_interpolation_weights,
 )
-from dragoman.model.parts import Settings, initial_weights
+from dragoman.model.parts import Settings, initial_chart_weights, initial_weights
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.text.preparation import Casing, TextPreparation
 from dragoman.training.align import ALIGNERS
@@ -52,6 +53,7 @@ from dragoman.training.mix import align_beside, perplexity_interpolation_weights
 from dragoman.training.phrase_model import PhraseModel, phrase_pairs
 from dragoman.training.pipeline import language_model_text, with_reordering_limit
 from dragoman.training.prepare import Cleaning, Preparation, clean, prepare_bitext
+from dragoman.training.rules.model import RuleModel, reordered_nonterminals, rules
 
 Files = TypeVar("Files")
 
@@ -83,7 +85,7 @@ class Adaptation(Options):
 
 @dataclass(frozen=True)
 class AdaptRecipe:
-    """Options of each stage, from texts to systems."""
+    """Options of each stage, from texts to systems; with a `rule_model` they are hierarchical."""
 
     adaptation: Adaptation = Adaptation()
     preparation: Preparation = Preparation()
@@ -91,6 +93,7 @@ class AdaptRecipe:
     aligner: Aligner = Auto()
     phrase_model: PhraseModel = PhraseModel()
     kneser_ney: KneserNey = KneserNey()
+    rule_model: RuleModel | None = None
 
     @classmethod
     def from_dict(
@@ -100,8 +103,12 @@ class AdaptRecipe:
         aligner: str = "auto",
         aligner_options: Mapping[str, Any] | None = None,
         lm: Mapping[str, Any] | None = None,
+        hierarchical: bool = False,
+        rules: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Build from options by name; those of the aligner and of the language model are given separately."""
+        """Build from options by name; those of the aligner, the language model and the rules are given separately."""
+        if rules and not hierarchical:
+            raise UsageError("rules are for hierarchical models; expected hierarchical=True")
         text, cleaning, table, adaptation = split_options(options, Preparation, Cleaning, PhraseModel, Adaptation)
         return cls(
             Adaptation.from_dict(adaptation),
@@ -110,12 +117,15 @@ class AdaptRecipe:
             ALIGNERS.get(aligner).from_dict(aligner_options or {}),
             PhraseModel.from_dict(table),
             KneserNey.from_dict(lm or {}),
+            RuleModel.from_dict(rules or {}) if hierarchical else None,
         )
 
     def described(self) -> dict[str, dict[str, Any]]:
         """Return all options, by stage."""
         parts = ("adaptation", "preparation", "cleaning", "phrase_model", "kneser_ney")
         named = {part: getattr(self, part).to_dict() for part in parts}
+        if self.rule_model is not None:
+            named["rule_model"] = self.rule_model.to_dict()
         return {**named, "aligner": {"name": self.aligner.name, **self.aligner.to_dict()}}
 
     def read(
@@ -174,6 +184,11 @@ class SystemBuilder:
         return [whole.take(np.arange(*ends)) for ends in itertools.pairwise(bounds.tolist())]
 
     @property
+    def _reorders(self) -> bool:
+        """True if tables have orientations; rules have none."""
+        return self._recipe.phrase_model.reordering and self._recipe.rule_model is None
+
+    @property
     def _aligned_apart(self) -> bool:
         return self._recipe.adaptation.align == "apart"
 
@@ -182,22 +197,36 @@ class SystemBuilder:
         if system not in SYSTEMS:
             raise UsageError(f"no system is called '{system}'; there are {', '.join(SYSTEMS)}")
         pairs, interpolation_weights = self._pairs(system)
-        links = self._links(self._domain) if system == "in" else self._joint_links
-        with self._runtime.stage("indexing the phrase table"):
-            tables = {name: PhraseTable.from_pairs(each) for name, each in pairs.items()}
-        reorderings = sorted({name for table in tables.values() for name in table.log_reordering})
-        weights = initial_weights({name: table.score_names for name, table in tables.items()}, reorderings, [_LM])
+        parts, weights, settings = self._indexed(pairs, system)
         first = next(iter(pairs.values()))
         return Model(
             source_vocab=first.source_vocab,
             target_vocab=first.target_vocab,
-            tables=tables,
             language_models={_LM: self._language_model[0]},
             weights=weights.updated(interpolation_weights if system == "pro-mix" else {}),
-            settings=with_reordering_limit(self._settings, links, self._recipe.phrase_model, runtime=self._runtime),
+            settings=settings,
             casing=self._casing,
             history=self._history(system, interpolation_weights),
+            **parts,
         )
+
+    def _indexed(self, pairs: Mapping[str, PhrasePairs], system: str) -> tuple[dict[str, Any], Weights, Settings]:
+        """Return tables or grammars as parts of a model, with untuned weights and settings."""
+        scores, rule_model = {name: each.score_names for name, each in pairs.items()}, self._recipe.rule_model
+        alone = system == "in"
+        links = self._links(self._domain) if alone else self._joint_links
+        if rule_model is not None:
+            text = self._texts[0] if alone else self._joint_text
+            counts = reordered_nonterminals(text, links, rule_model, runtime=self._runtime)
+            with self._runtime.stage("indexing the rules"):
+                grammars = {name: Grammar.from_pairs(each, counts) for name, each in pairs.items()}
+            settings = replace(self._settings, span_limit=rule_model.max_span)
+            return {"tables": {}, "grammars": grammars}, initial_chart_weights(scores, [_LM]), settings
+        with self._runtime.stage("indexing the phrase table"):
+            tables = {name: PhraseTable.from_pairs(each) for name, each in pairs.items()}
+        reorderings = sorted({name for table in tables.values() for name in table.log_reordering})
+        settings = with_reordering_limit(self._settings, links, self._recipe.phrase_model, runtime=self._runtime)
+        return {"tables": tables}, initial_weights(scores, reorderings, [_LM]), settings
 
     def _pairs(self, system: str) -> tuple[dict[str, PhrasePairs], Weights]:
         """Return the tables of a system by name, and the interpolation weights of the corpora if it is a mixture."""
@@ -211,9 +240,11 @@ class SystemBuilder:
                 return {_TABLE: fill_up(union)}, Weights()
         if system == "log-linear":
             check_tables(self._tables)
-            joint = self._joint
-            with self._runtime.stage("looking up orientations"):
-                tables = [replace_reordering(pairs, joint) for pairs in with_common_vocabs([*self._tables.values()])]
+            tables = with_common_vocabs([*self._tables.values()])
+            if self._reorders:
+                joint = self._joint
+                with self._runtime.stage("looking up orientations"):
+                    tables = [replace_reordering(pairs, joint) for pairs in tables]
             return {_TABLE if i == 0 else f"{_TABLE}{i + 1}": pairs for i, pairs in enumerate(tables)}, Weights()
         union = self._union
         interpolation_weights = (
@@ -233,7 +264,11 @@ class SystemBuilder:
             "corpora": {name: len(text) for name, text in zip(self._corpora, self._texts, strict=True)},
             "align": self._recipe.adaptation.align,
             "aligner": {"name": self._recipe.aligner.name, **self._recipe.aligner.to_dict()},
-            "phrase_model": self._recipe.phrase_model.to_dict(),
+            **(
+                {"phrase_model": self._recipe.phrase_model.to_dict()}
+                if self._recipe.rule_model is None
+                else {"rule_model": self._recipe.rule_model.to_dict()}
+            ),
             "language_model": {**self._recipe.kneser_ney.to_dict(), "weights": self._language_model[1]},
             **(
                 {"mixture": {"tables": list(self._corpora), "shares": dict(interpolation_weights)}}
@@ -284,6 +319,8 @@ class SystemBuilder:
             return symmetrise(directions, self._recipe.phrase_model.symmetrisation, runtime=self._runtime)
 
     def _extracted(self, bitext: Bitext, links: Links) -> PhrasePairs:
+        if self._recipe.rule_model is not None:
+            return rules(bitext, links, self._recipe.rule_model, runtime=self._runtime)
         return phrase_pairs(bitext, links, self._recipe.phrase_model, runtime=self._runtime)
 
     @cached_property
@@ -308,14 +345,18 @@ class SystemBuilder:
 
     @cached_property
     def _union(self) -> PhrasePairs:
-        tables, joint = self._tables, self._joint if self._recipe.phrase_model.reordering else None
+        tables, joint = self._tables, self._joint if self._reorders else None
         with self._runtime.stage("uniting the phrase tables"):
             return unite_tables(tables, reordering=joint)
 
     @cached_property
     def _perplexity_interpolation_weights(self) -> NDArray[np.float64]:
-        longest = self._recipe.phrase_model.max_phrase_length
-        pairs = tuning_pairs(self._tuning, self._tuning_links, longest, runtime=self._runtime)
+        text, links, rule_model = self._tuning, self._tuning_links, self._recipe.rule_model
+        if rule_model is not None:
+            pairs = rules(text, links, rule_model.unpruned(), runtime=self._runtime)
+        else:
+            longest = self._recipe.phrase_model.max_phrase_length
+            pairs = tuning_pairs(text, links, longest, runtime=self._runtime)
         return perplexity_interpolation_weights(self._union, pairs, runtime=self._runtime)
 
     @cached_property

@@ -1,10 +1,11 @@
-"""Interpolation of the phrase tables of several models, with weights by perplexity (Sennrich 2012) or given."""
+"""Interpolation of the phrase tables or grammars of several models, by perplexity (Sennrich 2012) or given weights."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from dragoman.core.phrases import PhrasePairs
 from dragoman.core.runtime import Runtime
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.bundle import Model
+from dragoman.model.corpus_grammar import CorpusGrammar
+from dragoman.model.grammar import Grammar
 from dragoman.model.mixture import (
     check_interpolation_weights,
     collapse_mixture,
@@ -35,6 +38,7 @@ from dragoman.training.align.base import Aligner, symmetrise
 from dragoman.training.extract import extract_phrases
 from dragoman.training.lexical import lexical_tables
 from dragoman.training.prepare import clean
+from dragoman.training.rules.model import rules
 from dragoman.training.score import score_phrases
 
 Floats = NDArray[np.float64]
@@ -112,59 +116,66 @@ def mix_models(
     aligner: Aligner = Auto(),
     runtime: Runtime = Runtime(),
 ) -> Model:
-    """Return a model with the mixture of the models' phrase tables.
+    """Return a model with the mixture of the models' phrase tables or grammars.
 
     Language models, orientations and settings are those of `base`, by default the first of the models. Shares by
     perplexity need a `tuning` set. If it has neither a word alignment nor a text to align it with, it is aligned
     together with the short source phrases of all tables, each with its best translation, from which the aligner learns
     the words.
     """
-    tables = tables_of(models)
+    parts = {name: _only_part(name, model) for name, model in models.items()}
     first = next(iter(models.values()))
     base = base or first
     _check_alike({**models, "base": base})
-    name, own = _only_table("base", base)
-    with runtime.stage("uniting the phrase tables"):
+    name, own = _only_part("base", base)
+    tables = {
+        each: part.to_pairs(model.source_vocab, model.target_vocab)
+        for (each, model), (_, part) in zip(models.items(), parts.values(), strict=True)
+    }
+    with runtime.stage(f"uniting the {_NAMED[first.kind]}s"):
         union = unite_tables(tables, reordering=own.to_pairs(base.source_vocab, base.target_vocab))
     if options.weights == "perplexity":
         if tuning is None:
             raise UsageError("shares by perplexity need a tuning set: a source and a reference")
         links, bitext = _aligned(tuning, tables, aligner, runtime)
-        pairs = tuning_pairs(bitext, links, options.max_phrase_length, runtime=runtime)
+        pairs = (
+            rules(bitext, links, runtime=runtime)
+            if first.kind == "chart"
+            else tuning_pairs(bitext, links, options.max_phrase_length, runtime=runtime)
+        )
         interpolation_weights = perplexity_interpolation_weights(union, pairs, runtime=runtime)
     else:
         interpolation_weights = given_interpolation_weights(options, name, union)
-    with runtime.stage("mixing and indexing the phrase table"):
+    with runtime.stage(f"mixing and indexing the {_NAMED[first.kind]}"):
         return mixed_model(
             base, name, union, interpolation_weights, keep_components=options.keep_components, how=options.weights
         )
 
 
-def tables_of(models: Mapping[str, Model]) -> dict[str, PhrasePairs]:
-    """Return the phrase table of each model, which must have exactly one."""
-    found = {}
-    for name, model in models.items():
-        _, table = _only_table(name, model)
-        found[name] = table.to_pairs(model.source_vocab, model.target_vocab)
-    return found
+_NAMED = {"phrase": "phrase table", "chart": "grammar"}
 
 
-def _only_table(name: str, model: Model) -> tuple[str, PhraseTable]:
-    if model.kind != "phrase":
-        raise UsageError(f"the model '{name}' is hierarchical; expected a phrase-based one")
-    if len(model.tables) != 1:
-        raise UsageError(f"the model '{name}' has {len(model.tables)} phrase tables; expected one")
+def _only_part(name: str, model: Model) -> tuple[str, PhraseTable | Grammar]:
+    """Return the only phrase table or grammar of a model, with its name there."""
+    parts: dict[str, PhraseTable | Grammar | CorpusGrammar] = {**model.tables, **model.grammars}
+    if len(parts) != 1:
+        raise UsageError(f"the model '{name}' has {len(parts)} {_NAMED[model.kind]}s; expected one")
     if model.sparse_features:
         raise UsageError(f"the model '{name}' has extra features; expected one without: add them after mixing")
-    ((table, found),) = model.tables.items()
+    ((part, found),) = parts.items()
+    if isinstance(found, CorpusGrammar):
+        raise UsageError(f"the model '{name}' extracts rules on demand; expected a grammar of rules")
     if found.components is not None:
-        raise UsageError(f"the model '{name}' is a mixture with components itself; expected a plain table")
-    return table, found
+        raise UsageError(f"the model '{name}' is a mixture with components itself; expected a plain one")
+    return part, found
 
 
 def _check_alike(models: Mapping[str, Model]) -> None:
     (first, one), *others = models.items()
     for name, other in others:
+        if one.kind != other.kind:
+            ours, theirs = _NAMED[one.kind], _NAMED[other.kind]
+            raise UsageError(f"the model '{first}' has a {ours}, and '{name}' has a {theirs}; expected the same")
         for setting in (
             "source_language",
             "target_language",
@@ -195,7 +206,7 @@ def mixed_model(
     keep_components: bool = False,
     how: str = "",
 ) -> Model:
-    """Replace the tables of a model by a mixture; `how` is for its history."""
+    """Replace the table or grammar of a model by a mixture; `how` is for its history."""
     assert union.components is not None
     named = named_interpolation_weights(name, union, interpolation_weights)
     pairs = (
@@ -203,12 +214,18 @@ def mixed_model(
         if keep_components
         else collapse_mixture(union, interpolation_weights)
     )
+    own = base.grammars.get(name)
+    part: dict[str, Any] = (
+        {"grammars": {name: Grammar.from_pairs(pairs, own.hole_counts)}}
+        if isinstance(own, Grammar)
+        else {"tables": {name: PhraseTable.from_pairs(pairs)}}
+    )
     others = {each: value for each, value in base.weights.items() if each in base.feature_names}
     return replace(
         base,
         source_vocab=union.source_vocab,
         target_vocab=union.target_vocab,
-        tables={name: PhraseTable.from_pairs(pairs)},
+        **part,
         weights=Weights(others).updated(named if keep_components else {}),
         history={
             **base.history,
@@ -322,8 +339,13 @@ def align_beside(bitext: Bitext, beside: Bitext, aligner: Aligner, *, runtime: R
 
 
 def dictionary(table: PhrasePairs) -> Bitext:
-    """Return the short source phrases of a table, each with its best translation, as a parallel text."""
-    short = np.flatnonzero(table.sources.lengths[table.source_ids] <= _DICTIONARY)
+    """Return the short source phrases of a table, each with its best translation, as a parallel text.
+
+    Rules with nonterminals are left out.
+    """
+    holes = np.concatenate([[0], np.cumsum(table.sources.values < 0)])
+    fit = (table.sources.lengths <= _DICTIONARY) & (np.diff(holes[table.sources.offsets]) == 0)
+    short = np.flatnonzero(fit[table.source_ids])
     score = table.scores[short, table.score_names.index("fwd") if "fwd" in table.score_names else 0]
     order = short[np.lexsort((-score, table.source_ids[short]))]
     best = order[np.unique(table.source_ids[order], return_index=True)[1]]

@@ -14,6 +14,7 @@ from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.pipeline import TrainRecipe, train_model
 from dragoman.training.prepare import PreparedText
+from dragoman.training.rules.model import RuleModel
 from oracles.phrase_pairs import as_dict
 from oracles.toy_language import sentence_pairs
 
@@ -132,8 +133,9 @@ def test_the_text_of_each_table_is_aligned_by_itself_or_all_together(corpora, ho
     assert [t.text for t in Translator.of(model).translate(["la maison bleue"])] == ["the blue house"]
 
 
-def trained(text):
-    return train_model(PreparedText(text, Settings()), TrainRecipe(kneser_ney=KneserNey(order=2))).model
+def trained(text, rule_model=None):
+    recipe = TrainRecipe(kneser_ney=KneserNey(order=2), rule_model=rule_model)
+    return train_model(PreparedText(text, Settings()), recipe).model
 
 
 def files(model, folder):
@@ -177,6 +179,24 @@ def test_a_component_is_the_table_of_its_corpus(corpora):
         ours, theirs = pairs_of(both, table), pairs_of(alone)
         assert ours.keys() == theirs.keys()
         assert all(ours[key][0] == pytest.approx(theirs[key][0]) for key in theirs)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_hierarchical_systems(corpora, name):
+    recipe = AdaptRecipe(kneser_ney=KneserNey(order=2), rule_model=RuleModel(max_span=6))
+    model = SystemBuilder(*corpora, recipe).model(name)
+    assert set(model.weights) == set(model.weight_names)
+    assert [t.text for t in Translator.of(model).translate(["la maison bleue"])] == ["the blue house"]
+    assert (model.settings.span_limit, model.history["rule_model"]["max_span"]) == (6, 6)
+    assert list(model.grammars) == (["tm", "tm2"] if name == "log-linear" else ["tm"])
+    assert bool(model.interpolation_weight_names) is (name == "pro-mix")
+
+
+def test_hierarchical_systems_are_what_training_makes(corpora, tmp_path):
+    builder = SystemBuilder(*corpora, AdaptRecipe(kneser_ney=KneserNey(order=2), rule_model=RuleModel()))
+    whole = Bitext.concatenate([*corpora[0].values()])
+    for name, own in (("in", corpora[0]["in"]), ("joint", whole)):
+        assert files(builder.model(name), tmp_path / name) == files(trained(own, RuleModel()), tmp_path / f"{name}2")
 
 
 def test_bad_input(corpora):

@@ -12,8 +12,8 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.model.parts import phrase_features, reordering_features
+from dragoman.search.mixed_scores import pair_counts
 from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, boundary_names
-from dragoman.search.translation import pair_feature
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +72,7 @@ def features_with_pairs(edges: Edges, batch: PhraseBatch) -> FeatureRows:
             continue
         left -= set(phrase_features(name, table.score_names))
         # Where there is no option, -1 finds the -1 at the end.
-        row = np.append(batch.options.rows[:, i], -1)[edges.option]
-        there = row >= 0
-        used, ids = np.unique(row[there], return_inverse=True)
-        offsets = np.concatenate([[0], np.cumsum(there)]).astype(np.int64)
-        names = tuple(pair_feature(name, pair) for pair in used.tolist())
-        parts.append(FeatureRows(names, offsets, ids.astype(np.int32), np.ones(len(ids))))
+        parts.append(pair_counts(name, np.append(batch.options.rows[:, i], -1)[edges.option]))
     return FeatureRows.join([rows.restricted([name for name in rows.names if name in left]), *parts])
 
 

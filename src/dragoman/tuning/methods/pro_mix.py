@@ -31,8 +31,9 @@ class ProMix(Pro):
     Models (NAACL 2013).
 
     Samples pairs of candidates as PRO does. The scores of mixed tables are Σ log Σ_t λ_t p_t over the phrases of a
-    candidate. The weights w and the interpolation weights λ together put the better one of each pair first (equations
-    5 and 6): they minimise PRO's loss, with the Gaussian prior on w only, and on request with a Dirichlet prior on λ.
+    candidate, or the rules of one of mixed grammars. The weights w and the interpolation weights λ together put the
+    better one of each pair first (equations 5 and 6): they minimise PRO's loss, with the Gaussian prior on w only, and
+    on request with a Dirichlet prior on λ.
 
     Each score has its own λ = 0.001 + (1 - 0.001 T) softmax(θ) for T tables: they sum to 1 and none is less
     than 0.001 for any θ, for any number of tables. L-BFGS with exact gradients minimises in w and θ at once (θ

@@ -1,7 +1,7 @@
 """Mixtures of tables whose interpolation weights are tuned (Haddow 2013): evidence with components, and the problem.
 
-A score of a candidate is Σ n log Σ_t λ_t p_t over its phrase pairs, each with count n: not a linear function of
-the interpolation weights λ, but a smooth one.
+A score of a candidate is Σ n log Σ_t λ_t p_t over its phrase pairs or rules, each with count n: not a linear function
+of the interpolation weights λ, but a smooth one.
 """
 
 from __future__ import annotations
@@ -183,10 +183,10 @@ class DecodedMixtures(DecodedLists):
     def of(cls, nbest: NBest, model: Model, weights: Weights) -> DecodedMixtures:
         """Add the model's components of all pairs in lists (`SearchResult.pair_lists`)."""
         tables = []
-        for name, table in model.tables.items():
-            if table.components is not None:
-                rows = np.unique(_pairs_among(nbest.features.names, name)[1])
-                tables.append(MixedPairs(name, table.score_names, rows, table.components.take(rows)))
+        for name, part in model.mixed_parts.items():
+            assert part.components is not None
+            rows = np.unique(_pairs_among(nbest.features.names, name)[1])
+            tables.append(MixedPairs(name, part.score_names, rows, part.components.take(rows)))
         return cls(nbest, tuple(tables), Weights({name: weights[name] for name in model.interpolation_weight_names}))
 
     def merged_with(self, earlier: DecodedLists) -> DecodedMixtures:

@@ -1,4 +1,4 @@
-"""Lists that know the pairs of mixed tables."""
+"""Lists that know the pairs of mixed tables, or the rules of mixed grammars."""
 
 import numpy as np
 import pytest
@@ -10,14 +10,14 @@ from dragoman.search.translator import Translator
 from dragoman.training.mix import Mixing, mix_models
 from dragoman.tuning.problems.mixtures import DecodedMixtures
 from dragoman.tuning.problems.problem import weight_ranges
-from oracles.phrase_space import random_model, random_sentence
+from oracles import chart_space, phrase_space
 
-LINES = [random_sentence(np.random.default_rng(i), 5) for i in range(6)]
+LINES = [phrase_space.random_sentence(np.random.default_rng(i), 5) for i in range(6)]
 
 
-@pytest.fixture(scope="module")
-def model():
-    rng = np.random.default_rng(5)
+@pytest.fixture(scope="module", params=[phrase_space, chart_space], ids=["phrases", "rules"])
+def model(request):
+    rng, random_model = np.random.default_rng(5), request.param.random_model
     return mix_models(
         {"in": random_model(rng), "out": random_model(rng)}, Mixing(weights="uniform", keep_components=True)
     )
