@@ -35,6 +35,23 @@ def test_several_mixtures_are_a_folder_of_models(dragoman, arguments, tmp_path):
 
 
 @pytest.mark.slow
+def test_orientations_are_mixed_and_tuned(dragoman, arguments, tmp_path):
+    made = dragoman(*arguments, "--mix-reordering", "--mixture", "pro-mix", "--out", tmp_path / "m")
+    assert made.code == 0
+    assert "lr.bwd" in made.out
+    dev = ["--source", tmp_path / "dev.s", "--reference", tmp_path / "dev.t"]
+    run = ["tune", "--model", tmp_path / "m", *dev, "--method", "pro-mix", "--iterations", "2", "--threads", "1"]
+    assert dragoman(*run, "--out", tmp_path / "run").code == 0
+    first, last = (
+        Model.load(tmp_path / "m").read_weights(tmp_path / "run" / "weights" / f"{i:03}.txt") for i in (0, 1)
+    )
+    assert first["mix.lr.fwd.a"] != last["mix.lr.fwd.a"]
+    assert last["mix.lr.fwd.a"] + last["mix.lr.fwd.b"] == pytest.approx(1)
+    again = dragoman(*run, "--out", tmp_path / "run")  # it reads the evidence of the run that has ended
+    assert again.code == 0
+
+
+@pytest.mark.slow
 def test_grammars_are_mixed_tuned_and_baked(dragoman, arguments, tmp_path):
     made = dragoman(
         *arguments, "--hierarchical", "--rule-max-span", "6", "--mixture", "pro-mix", "--out", tmp_path / "m"

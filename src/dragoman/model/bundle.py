@@ -18,6 +18,7 @@ from dragoman.core.feature_rows import Weights
 from dragoman.core.files import PathLike, output_folder
 from dragoman.core.journal import weights_file
 from dragoman.core.options import format_toml
+from dragoman.core.phrases import DIRECTIONS
 from dragoman.core.progress import ProgressCallback, within
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import (
@@ -155,12 +156,15 @@ class Model:
 
     @cached_property
     def _mixtures(self) -> dict[str, list[list[str]]]:
-        """The names of the interpolation weights of each mixture, a row for each score."""
-        return {
-            name: interpolation_weight_names(name, part.score_names, part.components.names)
-            for name, part in self.mixed_parts.items()
-            if part.components is not None
-        }
+        """The names of the interpolation weights of each mixture, a row for each score or direction."""
+        found = {}
+        for name, part in self.mixed_parts.items():
+            assert part.components is not None
+            found[name] = interpolation_weight_names(name, part.score_names, part.components.names)
+        for table in self.tables.values():
+            for name, parts in table.reordering_components.items():
+                found[name] = interpolation_weight_names(name, DIRECTIONS, parts.names)
+        return found
 
     @property
     def mixed_parts(self) -> dict[str, PhraseTable | Grammar]:
@@ -173,7 +177,7 @@ class Model:
         }
 
     def interpolation_weights(self, weights: Mapping[str, float]) -> dict[str, NDArray[np.float64]]:
-        """Return the interpolation weights of each mixture, a row for each score; each row must sum to 1."""
+        """Return the interpolation weights of each mixture, a row for each score or direction; rows must sum to 1."""
         return {name: read_interpolation_weights(rows, weights) for name, rows in self._mixtures.items()}
 
     @property

@@ -138,10 +138,11 @@ def bake(model: Model, weights: Weights | None = None) -> Model:
     """Return a model whose mixtures are collapsed with given interpolation weights, by default its own."""
     weights = model.weights if weights is None else weights
     tables, grammars = dict(model.tables), dict(model.grammars)
-    mixed = model.mixed_parts
-    for name, interpolation_weights in model.interpolation_weights(weights).items():
-        part = mixed[name]
-        pairs = collapse_mixture(part.to_pairs(model.source_vocab, model.target_vocab), interpolation_weights)
+    interpolation_weights = model.interpolation_weights(weights)
+    for name, part in model.mixed_parts.items():
+        mixture = part.to_pairs(model.source_vocab, model.target_vocab)
+        orientations = {each: interpolation_weights[each] for each in mixture.reordering_components}
+        pairs = collapse_mixture(mixture, interpolation_weights[name], orientations)
         if isinstance(part, Grammar):
             grammars[name] = Grammar.from_pairs(pairs, part.hole_counts)
         else:

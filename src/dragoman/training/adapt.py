@@ -37,6 +37,7 @@ from dragoman.model.mixture import (
     named_interpolation_weights,
     replace_reordering,
     uniform_interpolation_weights,
+    uniform_reordering_weights,
     unite_tables,
     with_common_vocabs,
     with_interpolation_weights,
@@ -49,7 +50,13 @@ from dragoman.training.align.auto import Auto
 from dragoman.training.align.base import Aligner, symmetrise
 from dragoman.training.lm.interpolate import estimate_interpolation_weights, interpolate
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
-from dragoman.training.mix import align_beside, perplexity_interpolation_weights, tuning_pairs
+from dragoman.training.mix import (
+    TuningPairs,
+    align_beside,
+    perplexity_interpolation_weights,
+    perplexity_reordering_weights,
+    tuning_pairs,
+)
 from dragoman.training.phrase_model import PhraseModel, phrase_pairs
 from dragoman.training.pipeline import language_model_text, with_reordering_limit
 from dragoman.training.prepare import Cleaning, Preparation, clean, prepare_bitext
@@ -80,6 +87,9 @@ class Adaptation(Options):
         "apart",
         "apart: align the text of each table by itself, a corpus or for joint the concatenation; together: align all"
         " corpora and the tuning set at once, for all tables",
+    )
+    mix_reordering: bool = option(
+        False, "interpolate the orientations of the corpora in mixtures; by default they are those of joint"
     )
 
 
@@ -237,7 +247,10 @@ class SystemBuilder:
         if system == "fill-up":
             union = self._union
             with self._runtime.stage("filling the first phrase table up"):
-                return {_TABLE: fill_up(union)}, Weights()
+                filled = fill_up(union)
+            # A union whose orientations are mixed has not those of all corpora.
+            mixes = self._recipe.adaptation.mix_reordering
+            return {_TABLE: replace_reordering(filled, self._joint) if mixes else filled}, Weights()
         if system == "log-linear":
             check_tables(self._tables)
             tables = with_common_vocabs([*self._tables.values()])
@@ -247,16 +260,17 @@ class SystemBuilder:
                     tables = [replace_reordering(pairs, joint) for pairs in tables]
             return {_TABLE if i == 0 else f"{_TABLE}{i + 1}": pairs for i, pairs in enumerate(tables)}, Weights()
         union = self._union
-        interpolation_weights = (
-            uniform_interpolation_weights(union) if system == "uniform" else self._perplexity_interpolation_weights
-        )
-        with self._runtime.stage("mixing the phrase tables"):
-            mixed = (
-                with_interpolation_weights(union, interpolation_weights)
-                if system == "pro-mix"
-                else collapse_mixture(union, interpolation_weights)
+        if system == "uniform":
+            interpolation_weights, orientations = (
+                uniform_interpolation_weights(union),
+                uniform_reordering_weights(union),
             )
-        return {_TABLE: mixed}, named_interpolation_weights(_TABLE, union, interpolation_weights)
+        else:
+            interpolation_weights, orientations = self._perplexity_interpolation_weights
+        mixed = with_interpolation_weights if system == "pro-mix" else collapse_mixture
+        with self._runtime.stage("mixing the phrase tables"):
+            pairs = mixed(union, interpolation_weights, orientations)
+        return {_TABLE: pairs}, named_interpolation_weights(_TABLE, union, interpolation_weights, orientations)
 
     def _history(self, system: str, interpolation_weights: Weights) -> dict[str, Any]:
         return {
@@ -345,19 +359,24 @@ class SystemBuilder:
 
     @cached_property
     def _union(self) -> PhrasePairs:
-        tables, joint = self._tables, self._joint if self._reorders else None
+        tables, mix = self._tables, self._recipe.adaptation.mix_reordering
+        joint = self._joint if self._reorders and not mix else None
         with self._runtime.stage("uniting the phrase tables"):
-            return unite_tables(tables, reordering=joint)
+            return unite_tables(tables, reordering=joint, mix_reordering=mix)
 
     @cached_property
-    def _perplexity_interpolation_weights(self) -> NDArray[np.float64]:
+    def _perplexity_interpolation_weights(self) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+        """The weights of the tables, a row for each score, and of mixed orientations, a row for each direction."""
         text, links, rule_model = self._tuning, self._tuning_links, self._recipe.rule_model
         if rule_model is not None:
-            pairs = rules(text, links, rule_model.unpruned(), runtime=self._runtime)
+            found = TuningPairs(rules(text, links, rule_model.unpruned(), runtime=self._runtime))
         else:
             longest = self._recipe.phrase_model.max_phrase_length
-            pairs = tuning_pairs(text, links, longest, runtime=self._runtime)
-        return perplexity_interpolation_weights(self._union, pairs, runtime=self._runtime)
+            found = tuning_pairs(text, links, longest, runtime=self._runtime)
+        return (
+            perplexity_interpolation_weights(self._union, found.pairs, runtime=self._runtime),
+            perplexity_reordering_weights(self._union, found, runtime=self._runtime),
+        )
 
     @cached_property
     def _language_model(self) -> tuple[LanguageModel, dict[str, float]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import Weights
 from dragoman.core.files import PathLike
 from dragoman.core.options import Options, option
-from dragoman.core.phrases import PhrasePairs
+from dragoman.core.phrases import DIRECTIONS, PhrasePairs
 from dragoman.core.runtime import Runtime
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.bundle import Model
@@ -28,14 +28,16 @@ from dragoman.model.mixture import (
     interpolation_weight_names,
     named_interpolation_weights,
     normalise_interpolation_weights,
+    rows_of,
     uniform_interpolation_weights,
+    uniform_reordering_weights,
     unite_tables,
     with_interpolation_weights,
 )
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.training.align.auto import Auto
 from dragoman.training.align.base import Aligner, symmetrise
-from dragoman.training.extract import extract_phrases
+from dragoman.training.extract import extract_phrases, orientation_counts
 from dragoman.training.lexical import lexical_tables
 from dragoman.training.prepare import clean
 from dragoman.training.rules.model import rules
@@ -95,6 +97,9 @@ class Mixing(Options):
     )
     normalise: bool = option(False, "divide given shares by their sum; otherwise they must sum to 1")
     keep_components: bool = option(False, "keep each table's scores, so that the shares are weights that can be tuned")
+    mix_reordering: bool = option(
+        False, "interpolate the orientations of the tables, too; by default they are those of the base"
+    )
     max_phrase_length: int = option(7, "longest phrase taken from the tuning set", minimum=1, maximum=255)
 
 
@@ -133,22 +138,33 @@ def mix_models(
         for (each, model), (_, part) in zip(models.items(), parts.values(), strict=True)
     }
     with runtime.stage(f"uniting the {_NAMED[first.kind]}s"):
-        union = unite_tables(tables, reordering=own.to_pairs(base.source_vocab, base.target_vocab))
+        union = unite_tables(
+            tables,
+            reordering=None if options.mix_reordering else own.to_pairs(base.source_vocab, base.target_vocab),
+            mix_reordering=options.mix_reordering,
+        )
     if options.weights == "perplexity":
         if tuning is None:
             raise UsageError("shares by perplexity need a tuning set: a source and a reference")
         links, bitext = _aligned(tuning, tables, aligner, runtime)
-        pairs = (
-            rules(bitext, links, runtime=runtime)
-            if first.kind == "chart"
-            else tuning_pairs(bitext, links, options.max_phrase_length, runtime=runtime)
-        )
-        interpolation_weights = perplexity_interpolation_weights(union, pairs, runtime=runtime)
+        if first.kind == "chart":
+            found = TuningPairs(rules(bitext, links, runtime=runtime))
+        else:
+            found = tuning_pairs(bitext, links, options.max_phrase_length, runtime=runtime)
+        interpolation_weights = perplexity_interpolation_weights(union, found.pairs, runtime=runtime)
+        orientations = perplexity_reordering_weights(union, found, runtime=runtime)
     else:
-        interpolation_weights = given_interpolation_weights(options, name, union)
+        given = given_interpolation_weights(options, name, union)
+        interpolation_weights, orientations = given.pop(name), given
     with runtime.stage(f"mixing and indexing the {_NAMED[first.kind]}"):
         return mixed_model(
-            base, name, union, interpolation_weights, keep_components=options.keep_components, how=options.weights
+            base,
+            name,
+            union,
+            interpolation_weights,
+            orientations,
+            keep_components=options.keep_components,
+            how=options.weights,
         )
 
 
@@ -202,18 +218,16 @@ def mixed_model(
     name: str,
     union: PhrasePairs,
     interpolation_weights: NDArray[np.float64],
+    orientations: Mapping[str, NDArray[np.float64]],
     *,
     keep_components: bool = False,
     how: str = "",
 ) -> Model:
     """Replace the table or grammar of a model by a mixture; `how` is for its history."""
     assert union.components is not None
-    named = named_interpolation_weights(name, union, interpolation_weights)
-    pairs = (
-        with_interpolation_weights(union, interpolation_weights)
-        if keep_components
-        else collapse_mixture(union, interpolation_weights)
-    )
+    named = named_interpolation_weights(name, union, interpolation_weights, orientations)
+    mixed = with_interpolation_weights if keep_components else collapse_mixture
+    pairs = mixed(union, interpolation_weights, orientations)
     own = base.grammars.get(name)
     part: dict[str, Any] = (
         {"grammars": {name: Grammar.from_pairs(pairs, own.hole_counts)}}
@@ -234,21 +248,27 @@ def mixed_model(
     )
 
 
-def given_interpolation_weights(options: Mixing, table: str, union: PhrasePairs) -> NDArray[np.float64]:
-    """Return the interpolation weights that the options give: equal ones, numbers, or a file with a line for each."""
+def given_interpolation_weights(options: Mixing, table: str, union: PhrasePairs) -> dict[str, NDArray[np.float64]]:
+    """Return the interpolation weights that the options give: equal ones, numbers, or a file with a line for each.
+
+    Those of the table, a row for each score, and those of orientations that are mixed, a row for each direction.
+    """
     assert union.components is not None
-    names = interpolation_weight_names(table, union.score_names, union.components.names)
     if options.weights == "uniform":
-        return uniform_interpolation_weights(union)
+        return {table: uniform_interpolation_weights(union), **uniform_reordering_weights(union)}
+    parts = {table: union.score_names, **dict.fromkeys(union.reordering_components, DIRECTIONS)}
+    names = {part: interpolation_weight_names(part, scores, union.components.names) for part, scores in parts.items()}
+    every = [row for rows in names.values() for row in rows]
     if Path(options.weights).exists():
-        interpolation_weights = _file_interpolation_weights(Path(options.weights), names)
+        interpolation_weights = _file_interpolation_weights(Path(options.weights), every)
     else:
-        interpolation_weights = np.tile(_numbers(options.weights, union.components.names), (len(names), 1))
-    what = [row[0].rpartition(".")[0] for row in names]
+        interpolation_weights = np.tile(_numbers(options.weights, union.components.names), (len(every), 1))
+    what = [row[0].rpartition(".")[0] for row in every]
     if options.normalise:
-        return normalise_interpolation_weights(interpolation_weights, what)
-    check_interpolation_weights(interpolation_weights, what)
-    return interpolation_weights
+        interpolation_weights = normalise_interpolation_weights(interpolation_weights, what)
+    else:
+        check_interpolation_weights(interpolation_weights, what)
+    return dict(zip(names, np.split(interpolation_weights, np.cumsum([*map(len, names.values())])[:-1]), strict=True))
 
 
 def _file_interpolation_weights(file: Path, names: list[list[str]]) -> NDArray[np.float64]:
@@ -275,11 +295,49 @@ def _numbers(text: str, tables: tuple[str, ...]) -> NDArray[np.float64]:
     return numbers
 
 
-def tuning_pairs(bitext: Bitext, links: Links, longest: int, *, runtime: Runtime = Runtime()) -> PhrasePairs:
-    """Extract the phrase pairs of an aligned tuning set, each with its number of occurrences as the last count."""
+class TuningPairs(NamedTuple):
+    """The phrase pairs or rules of a tuning set, with occurrences as the last count, and how often by orientation."""
+
+    pairs: PhrasePairs
+    orientations: NDArray[np.int64] | None = None
+
+
+def tuning_pairs(bitext: Bitext, links: Links, longest: int, *, runtime: Runtime = Runtime()) -> TuningPairs:
+    """Extract the phrase pairs of an aligned tuning set, and count them by orientation, in the order of its scores."""
     instances = extract_phrases(bitext, links, max_length=longest, runtime=runtime)
     lexical = lexical_tables(bitext, links)
-    return score_phrases(instances, bitext, links, lexical, runtime=runtime).pairs
+    found = score_phrases(instances, bitext, links, lexical, runtime=runtime)
+    counts = orientation_counts(instances, found.pair_of_instance, len(found.pairs))
+    return TuningPairs(found.pairs, counts)
+
+
+def perplexity_reordering_weights(
+    union: PhrasePairs, tuning: TuningPairs, *, runtime: Runtime = Runtime()
+) -> dict[str, NDArray[np.float64]]:
+    """Return for each direction the interpolation weights that minimise the cross-entropy of orientations, if mixed.
+
+    These are the orientations of the tuning set's pairs, as far as some table has the pair.
+    """
+    if not union.reordering_components or tuning.orientations is None:
+        return {}
+    has, rows = rows_of(union, tuning.pairs)
+    counts = tuning.orientations[has].astype(np.float64)
+    found = {}
+    for name, parts in union.reordering_components.items():
+        probabilities = parts.probabilities[rows].astype(np.float64)
+        weights = []
+        for direction, scores in zip(DIRECTIONS, np.split(np.arange(counts.shape[1]), len(DIRECTIONS)), strict=True):
+            events = probabilities[:, :, scores].transpose(1, 0, 2).reshape(len(parts.names), -1)
+            weights.append(
+                fit_mixture_weights(events, counts[:, scores].ravel(), iterations=_ITERATIONS, tolerance=_TOLERANCE)
+            )
+            runtime.note(f"{name}.{direction}: {_shown(parts.names, weights[-1])}")
+        found[name] = np.array(weights)
+    return found
+
+
+def _shown(names: Sequence[str], weights: NDArray[np.float64]) -> str:
+    return ", ".join(f"{name} {weight:.4f}" for name, weight in zip(names, weights, strict=True))
 
 
 def perplexity_interpolation_weights(
@@ -312,10 +370,7 @@ def perplexity_interpolation_weights(
             fit_mixture_weights(column[:, there], counts[there], iterations=_ITERATIONS, tolerance=_TOLERANCE)
         )
         entropy = -float(np.log2(interpolation_weights[-1] @ column[:, there]) @ counts[there] / counts[there].sum())
-        shown = ", ".join(
-            f"{name} {weight:.4f}"
-            for name, weight in zip(union.components.names, interpolation_weights[-1], strict=True)
-        )
+        shown = _shown(union.components.names, interpolation_weights[-1])
         runtime.note(f"{score}: {shown}; cross-entropy {entropy:.3f} bits of {int(counts[there].sum()):,} pairs")
     return np.array(interpolation_weights)
 

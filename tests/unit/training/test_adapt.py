@@ -181,6 +181,19 @@ def test_a_component_is_the_table_of_its_corpus(corpora):
         assert all(ours[key][0] == pytest.approx(theirs[key][0]) for key in theirs)
 
 
+@pytest.mark.parametrize("name", ["joint", "perp", "uniform", "fill-up", "pro-mix"])
+def test_orientations_of_mixtures_can_be_mixed(corpora, models, name):
+    model = built(corpora, mix_reordering=True).model(name)
+    shares = model.history.get("mixture", {"shares": {}})["shares"]
+    expected = {f"mix.lr.{direction}.{part}" for direction in ("bwd", "fwd") for part in ("in", "out")}
+    assert expected & shares.keys() == (set() if name in ("joint", "fill-up") else expected)
+    assert set(model.weights) == set(model.weight_names)
+    own, joint = pairs_of(model), pairs_of(models["joint"])
+    same = all(row[3]["lr"] == pytest.approx(joint[key][3]["lr"]) for key, row in own.items())
+    assert same is (name in ("joint", "fill-up"))
+    assert [t.text for t in Translator.of(model).translate(["la maison bleue"])] == ["the blue house"]
+
+
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_hierarchical_systems(corpora, name):
     recipe = AdaptRecipe(kneser_ney=KneserNey(order=2), rule_model=RuleModel(max_span=6))

@@ -14,6 +14,7 @@ from dragoman import kernels
 from dragoman.core.corpus import Corpus, Vocab
 from dragoman.core.ragged import Ragged
 from dragoman.model.bundle import Model
+from dragoman.model.mixture import of_orientations
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.search.batch import UNKNOWN_WORD, unknown_words
 from dragoman.search.fixed_translations import FixedTranslation
@@ -220,7 +221,7 @@ class OptionCollector:
             rows=rows,
             unknown=is_unknown,
             dense=self._dense(rows, words.lengths, is_unknown, interpolation_weights),
-            reordering=self._reordering(rows),
+            reordering=self._reordering(rows, interpolation_weights),
             source_ids=tokens,
             tables=tuple(self._tables),
         )
@@ -289,13 +290,20 @@ class OptionCollector:
             dense[here, first : first + len(table.score_names)] = scores
         return dense
 
-    def _reordering(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _reordering(
+        self, rows: NDArray[np.int64], interpolation_weights: Mapping[str, NDArray[np.float64]]
+    ) -> NDArray[np.float64]:
         scores = np.zeros((len(self._model.reorderings), len(rows), 6))
         for r, name in enumerate(self._model.reorderings):
             for i, table in enumerate(self._tables):
                 if name in table.log_reordering:
                     here = rows[:, i] >= 0
-                    scores[r, here] = table.log_reordering[name][rows[here, i]]
+                    own, parts = rows[here, i], table.reordering_components.get(name)
+                    scores[r, here] = (
+                        table.log_reordering[name][own]
+                        if parts is None
+                        else mixed_log_scores(parts, own, of_orientations(interpolation_weights[name]))
+                    )
         return scores
 
 
