@@ -52,6 +52,25 @@ def test_orientations_are_mixed_and_tuned(dragoman, arguments, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", [[], ["--hierarchical", "--rule-max-span", "6"]], ids=["phrases", "rules"])
+def test_language_models_are_mixed_and_tuned(dragoman, arguments, tmp_path, kind):
+    made = dragoman(*arguments, *kind, "--mix-lm", "--mixture", "pro-mix", "--mixture", "perp", "--out", tmp_path / "m")
+    assert made.code == 0
+    assert Model.load(tmp_path / "m" / "perp").language_models["lm"].components == {}
+    model = tmp_path / "m" / "pro-mix"
+    assert "mixture of a, b" in dragoman("model", "show", model).out
+    dev = ["--source", tmp_path / "dev.s", "--reference", tmp_path / "dev.t"]
+    run = ["tune", "--model", model, *dev, "--method", "pro-mix", "--iterations", "2", "--threads", "1"]
+    assert dragoman(*run, "--out", tmp_path / "run").code == 0
+    first, last = (Model.load(model).read_weights(tmp_path / "run" / "weights" / f"{i:03}.txt") for i in (0, 1))
+    assert first["mix.lm.a"] != last["mix.lm.a"]
+    assert last["mix.lm.a"] + last["mix.lm.b"] == pytest.approx(1)
+    mixed = ["translate", "--model", model, "--weights", tmp_path / "run"]
+    assert dragoman(*mixed, stdin=b"une ville\n").out == "a town\n"
+    assert dragoman("export", "moses", model, "--out", tmp_path / "moses").code == 0
+
+
+@pytest.mark.slow
 def test_grammars_are_mixed_tuned_and_baked(dragoman, arguments, tmp_path):
     made = dragoman(
         *arguments, "--hierarchical", "--rule-max-span", "6", "--mixture", "pro-mix", "--out", tmp_path / "m"

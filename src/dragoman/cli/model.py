@@ -312,9 +312,10 @@ def print_model(model: Model, title: str) -> None:
             rows.append((f"grammar {name}", len(grammar), f"{sides:,} source sides; {scores}"))
     rows += [(f"reordering {name}", 6, "msd-bidirectional-fe") for name in model.reorderings]
     for name, language_model in model.language_models.items():
-        rows.append(
-            (f"language model {name}", sum(language_model.sizes), " + ".join(f"{n:,}" for n in language_model.sizes))
-        )
+        details = " + ".join(f"{n:,}" for n in language_model.sizes)
+        if language_model.components:
+            details += f"; mixture of {', '.join(language_model.components)}"
+        rows.append((f"language model {name}", sum(language_model.sizes), details))
     for feature in model.sparse_features:
         rows.append((f"feature {feature.name}", "", f"{feature.prefix}.*; {_shown(feature.to_dict())}"))
     rows += [(f"global feature {name}", "", _shown(one.to_dict())) for name, one in model.global_features.items()]

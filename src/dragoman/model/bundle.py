@@ -48,7 +48,8 @@ from dragoman.model.feature_types import (
 )
 from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
-from dragoman.model.mixture import interpolation_weight_names, read_interpolation_weights
+from dragoman.model.lm_mixture import remixed
+from dragoman.model.mixture import INTERPOLATION_PREFIX, interpolation_weight_names, read_interpolation_weights
 from dragoman.model.parts import (
     CASING,
     CHART_FEATURES,
@@ -164,7 +165,21 @@ class Model:
         for table in self.tables.values():
             for name, parts in table.reordering_components.items():
                 found[name] = interpolation_weight_names(name, DIRECTIONS, parts.names)
+        for name, lm in self.language_models.items():
+            if lm.components:
+                found[name] = [[f"{INTERPOLATION_PREFIX}{name}.{component}" for component in lm.components]]
         return found
+
+    def remixed(self, weights: Mapping[str, float]) -> Model:
+        """Return the model with its mixed language models as some weights have them; tables are mixed in searches."""
+        mixed = {name: lm for name, lm in self.language_models.items() if lm.components}
+        if not mixed:
+            return self
+        shares = self.interpolation_weights(weights)
+        lms = {name: remixed(lm, shares[name][0].tolist()) for name, lm in mixed.items()}
+        if all(lms[name] is lm for name, lm in mixed.items()):
+            return self
+        return replace(self, language_models={**self.language_models, **lms})
 
     @property
     def mixed_parts(self) -> dict[str, PhraseTable | Grammar]:

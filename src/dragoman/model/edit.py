@@ -152,5 +152,9 @@ def bake(model: Model, weights: Weights | None = None) -> Model:
         model,
         tables=tables,
         grammars=grammars,
+        language_models={
+            name: replace(lm, components={}, shares=()) if lm.components else lm
+            for name, lm in model.remixed(weights).language_models.items()
+        },
         weights=Weights({name: value for name, value in weights.items() if name not in names}),
     )

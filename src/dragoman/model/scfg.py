@@ -136,6 +136,7 @@ def _without_rule_penalty(rules: PhrasePairs) -> tuple[PhrasePairs, bool]:
 
 def export_cdec(model: Model, path: PathLike, *, runtime: Runtime = Runtime()) -> None:
     """Write a model as a folder for cdec: cdec.ini (for use in that folder), grammar, weights and ARPA files."""
+    model = bake(model)
     rules = _rules(model, "cdec", runtime)
     weights = model.weights
     penalty = weights.get("rule_penalty", 0.0)
@@ -169,6 +170,7 @@ def export_cdec(model: Model, path: PathLike, *, runtime: Runtime = Runtime()) -
 
 def export_joshua(model: Model, path: PathLike, *, named: bool = False, runtime: Runtime = Runtime()) -> None:
     """Write the grammar of a model for Joshua, and ARPA files; weights are not written."""
+    model = bake(model)
     rules = _rules(model, "Joshua", runtime)
     with output_folder(path) as folder:
         with runtime.stage("writing grammar.gz"):
@@ -200,7 +202,7 @@ def _rules(model: Model, toolkit: str, runtime: Runtime) -> PhrasePairs:
     for what, features in (("sparse", [f.name for f in model.sparse_features]), ("global", [*model.global_features])):
         if features:
             runtime.warn(f"{what} features cannot be written and are left out: {', '.join(features)}")
-    (grammar,) = bake(model).grammars.values()
+    (grammar,) = model.grammars.values()
     table = grammar.whole(runtime=runtime)
     rules = table.to_pairs(model.source_vocab, model.target_vocab)
     return replace(rules, scores=np.exp(table.log_scores.astype(np.float64)))

@@ -30,7 +30,9 @@ from dragoman.metrics.references import ReferencedText
 from dragoman.model.bundle import Model
 from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
+from dragoman.model.lm_mixture import interpolate
 from dragoman.model.mixture import (
+    INTERPOLATION_PREFIX,
     check_tables,
     collapse_mixture,
     fill_up,
@@ -48,7 +50,7 @@ from dragoman.text.preparation import Casing, TextPreparation
 from dragoman.training.align import ALIGNERS
 from dragoman.training.align.auto import Auto
 from dragoman.training.align.base import Aligner, symmetrise
-from dragoman.training.lm.interpolate import estimate_interpolation_weights, interpolate
+from dragoman.training.lm.interpolate import estimate_interpolation_weights
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
 from dragoman.training.mix import (
     TuningPairs,
@@ -90,6 +92,9 @@ class Adaptation(Options):
     )
     mix_reordering: bool = option(
         False, "interpolate the orientations of the corpora in mixtures; by default they are those of joint"
+    )
+    mix_lm: bool = option(
+        False, "keep the language models of the corpora in pro-mix, so that their shares are weights that can be tuned"
     )
 
 
@@ -208,12 +213,19 @@ class SystemBuilder:
             raise UsageError(f"no system is called '{system}'; there are {', '.join(SYSTEMS)}")
         pairs, interpolation_weights = self._pairs(system)
         parts, weights, settings = self._indexed(pairs, system)
+        lm, shares = self._language_model
+        if system == "pro-mix":
+            weights = weights.updated(interpolation_weights)
+            if self._recipe.adaptation.mix_lm:
+                lm = replace(lm, components=self._language_models, shares=tuple(shares.values()))
+                named = {f"{INTERPOLATION_PREFIX}{_LM}.{name}": share for name, share in shares.items()}
+                weights, interpolation_weights = weights.updated(named), interpolation_weights.updated(named)
         first = next(iter(pairs.values()))
         return Model(
             source_vocab=first.source_vocab,
             target_vocab=first.target_vocab,
-            language_models={_LM: self._language_model[0]},
-            weights=weights.updated(interpolation_weights if system == "pro-mix" else {}),
+            language_models={_LM: lm},
+            weights=weights,
             settings=settings,
             casing=self._casing,
             history=self._history(system, interpolation_weights),
@@ -379,13 +391,18 @@ class SystemBuilder:
         )
 
     @cached_property
-    def _language_model(self) -> tuple[LanguageModel, dict[str, float]]:
-        """The mixture of the corpora's language models with least perplexity on the tuning set, and its weights."""
-        models = []
+    def _language_models(self) -> dict[str, LanguageModel]:
+        models = {}
         for name, corpus in self._corpora.items():
             self._runtime.note(f"language model of {name}")
             text = language_model_text([corpus.target])
-            models.append(estimate_model(text, self._recipe.kneser_ney, runtime=self._runtime))
+            models[name] = estimate_model(text, self._recipe.kneser_ney, runtime=self._runtime)
+        return models
+
+    @cached_property
+    def _language_model(self) -> tuple[LanguageModel, dict[str, float]]:
+        """The mixture of the corpora's language models with least perplexity on the tuning set, and its weights."""
+        models = [*self._language_models.values()]
         weights = estimate_interpolation_weights(models, self._tuning.target, runtime=self._runtime)
         mixed = interpolate(models, weights, runtime=self._runtime)
         return LanguageModel.from_ngrams(mixed), dict(zip(self._corpora, weights.tolist(), strict=True))

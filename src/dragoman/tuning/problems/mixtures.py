@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.feature_rows import Weights
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.core.files import output_folder
 from dragoman.core.nbest import NBest
 from dragoman.core.options import format_toml, read_toml
@@ -30,6 +30,7 @@ from dragoman.model.parts import in_folder, phrase_features, reordering_features
 from dragoman.model.phrase_table import LOG_ZERO
 from dragoman.search.translation import PAIR_MARK, orientation_marks
 from dragoman.tuning.problems.evidence import DecodedLists
+from dragoman.tuning.problems.lm_windows import words_in_use
 from dragoman.tuning.problems.problem import Problem, Ranges, is_weight
 
 Vector = NDArray[np.float64]
@@ -159,7 +160,8 @@ class MixedPairs:
     Features of lists that begin with `mark` (see `pair_feature`) count them. `feature_names` are the features that
     their scores give, and `mixture_names` the mixtures whose interpolation weights the scores have: both are `tm.fwd`
     for the score `fwd` of the table `tm`, which is the mark. Pairs are counted by orientation for reordering models:
-    those with the mark `tm.lr.bwd.mono` give the feature `lr.bwd.mono`, with the weights of the mixture `lr.bwd`.
+    those with the mark `tm.lr.bwd.mono` give the feature `lr.bwd.mono`, with the weights of the mixture `lr.bwd`. Of a
+    language model `lm`, these are words with their histories; all three names are `lm`.
     """
 
     mark: str
@@ -179,7 +181,7 @@ class MixedPairs:
     @property
     def is_table(self) -> bool:
         """True if each score has a mixture of its own: these are pairs of a phrase table or rules of a grammar."""
-        return self.feature_names == self.mixture_names
+        return self.feature_names == self.mixture_names != (self.mark,)
 
     def joined(self, other: MixedPairs) -> MixedPairs:
         """Return the pairs of both, each once."""
@@ -217,6 +219,12 @@ class DecodedMixtures(DecodedLists):
                 for s, (feature, mark) in enumerate(zip(features, marks, strict=True)):
                     own = replace(parts, probabilities=parts.probabilities[:, :, s, None])
                     tables.append(MixedPairs.of(nbest, mark, ([feature], [feature.rpartition(".")[0]]), own))
+        for name, lm in model.language_models.items():
+            if lm.components:
+                words = words_in_use(nbest, name, lm)
+                others = [feature for feature in nbest.features.names if feature != name]
+                nbest = replace(nbest, features=FeatureRows.join([nbest.features.restricted(others), words.counts]))
+                tables.append(MixedPairs(name, (name,), (name,), words.rows, words.components))
         return cls(nbest, tuple(tables), Weights({name: weights[name] for name in model.interpolation_weight_names}))
 
     def merged_with(self, earlier: DecodedLists) -> DecodedMixtures:
