@@ -66,8 +66,12 @@ def test_language_models_are_mixed_and_tuned(dragoman, arguments, tmp_path, kind
     assert first["mix.lm.a"] != last["mix.lm.a"]
     assert last["mix.lm.a"] + last["mix.lm.b"] == pytest.approx(1)
     mixed = ["translate", "--model", model, "--weights", tmp_path / "run"]
-    assert dragoman(*mixed, stdin=b"une ville\n").out == "a town\n"
-    assert dragoman("export", "moses", model, "--out", tmp_path / "moses").code == 0
+    text = (tmp_path / "dev.s").read_bytes()
+    assert dragoman("model", "collapse", model, "--weights", tmp_path / "run", "--out", tmp_path / "plain").code == 0
+    assert dragoman("translate", "--model", tmp_path / "plain", stdin=text).out == dragoman(*mixed, stdin=text).out
+    assert Model.load(tmp_path / "plain").interpolation_weight_names == []
+    again = dragoman("model", "collapse", tmp_path / "plain", "--out", tmp_path / "other")
+    assert (again.code, "has no mixture; expected" in again.error) == (2, True)
 
 
 @pytest.mark.slow

@@ -89,6 +89,31 @@ def register(app: typer.Typer) -> None:
 
     _add_mix(group)
 
+    @command(group, "collapse", examples=["dragoman model collapse mixture --weights run --out plain"])
+    def collapse(
+        model: ModelFolder,
+        out: Annotated[Path, typer.Option(help="The model folder to create.")],
+        weights: Annotated[
+            Path | None,
+            typer.Option(help="A weights file or the folder of a tuning run. Default: the model's weights."),
+        ] = None,
+        machine: Machine = Machine(),
+        force: Force = False,
+    ) -> None:
+        """Write a model with mixtures (mix.* among its weights) as a plain one.
+
+        Tables, grammars, orientations and language models are interpolated as the weights say, and become the model's
+        weights without mix.*. The result translates the same.
+        """
+        refuse_existing(out, force)
+        loaded, runtime = Model.load(model), machine.runtime()
+        if not loaded.interpolation_weight_names:
+            raise UsageError(f"{model} has no mixture; expected a model with interpolation weights (mix.*)")
+        with runtime.stage(f"writing {out}"):
+            plain = bake(loaded, None if weights is None else loaded.read_weights(weights, runtime=runtime))
+            plain.save(out)
+        print_model(plain, title=str(out))
+
     @command(
         group,
         "add-features",

@@ -332,11 +332,11 @@ def fill_up(pairs: PhrasePairs) -> PhrasePairs:
 def components_of(union: PhrasePairs, wanted: PhrasePairs) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """Look up pairs in a union: whether it has each of `wanted`, and the components' scores of those that it has."""
     assert union.components is not None
-    has, rows = rows_of(union, wanted)
+    has, rows = rows_of_pairs(union, wanted)
     return has, union.components.probabilities[rows].astype(np.float64)
 
 
-def rows_of(table: PhrasePairs, wanted: PhrasePairs) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+def rows_of_pairs(table: PhrasePairs, wanted: PhrasePairs) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """Look up pairs in a table: whether it has each of `wanted`, and the rows of those that it has."""
     return _look_up(*_number_pairs([table, wanted]).keys)
 

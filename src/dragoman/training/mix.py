@@ -28,7 +28,7 @@ from dragoman.model.mixture import (
     interpolation_weight_names,
     named_interpolation_weights,
     normalise_interpolation_weights,
-    rows_of,
+    rows_of_pairs,
     uniform_interpolation_weights,
     uniform_reordering_weights,
     unite_tables,
@@ -320,7 +320,7 @@ def perplexity_reordering_weights(
     """
     if not union.reordering_components or tuning.orientations is None:
         return {}
-    has, rows = rows_of(union, tuning.pairs)
+    has, rows = rows_of_pairs(union, tuning.pairs)
     counts = tuning.orientations[has].astype(np.float64)
     found = {}
     for name, parts in union.reordering_components.items():

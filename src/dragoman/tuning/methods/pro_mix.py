@@ -42,9 +42,10 @@ class ProMix(Pro):
     not in λ, so this finds a local minimum. Without mixtures in the problem this is PRO.
 
     A step costs one pass over the features of each pair and over the phrase pairs that its two candidates do not share.
-    Departures: as for `pro`; interpolation weights begin at least 0.01 from their bounds, where a softmax is flat. The
-    paper mixes phrase tables only. Searches use a mixture of language models as one back-off model, whose n-grams that
-    no component has differ a little from Σ λ p; lists have Σ λ p.
+    Departures: as for `pro`. The paper has one λ for two tables, between bounds of L-BFGS; here a softmax, for any
+    number of them, and λ begin at least 0.01 from their bounds, where it is flat. The paper does not say whether its
+    Gaussian prior is on λ as well. It mixes phrase tables only. Searches use a mixture of language models as one
+    back-off model, whose n-grams that no component has differ a little from Σ λ p; lists have Σ λ p.
     """
 
     name: ClassVar[str] = "pro-mix"
