@@ -126,8 +126,9 @@ class LanguageModel:
         if "components" not in about:
             return cls.from_arrays(arrays)
         names, shares = about["components"], about.get("shares")
-        fits = isinstance(names, list) and isinstance(shares, list) and len(names) == len(shares) > 0
-        if not fits or not all(isinstance(n, str) for n in names) or not all(isinstance(s, float) for s in shares):
+        if not (isinstance(names, list) and isinstance(shares, list) and len(names) == len(shares) > 0) or not (
+            all(isinstance(name, str) for name in names) and all(isinstance(share, float) for share in shares)
+        ):
             raise DataError("model.toml has components without shares", expected="a name and a share for each")
         parts = {}
         for name in names:

@@ -245,7 +245,7 @@ def named_interpolation_weights(
 ) -> Weights:
     """Return the interpolation weights of the components of a union by name, and those of its orientations."""
     assert pairs.components is not None
-    named = {}
+    named: dict[str, float] = {}
     parts = {table: (pairs.score_names, interpolation_weights)}
     parts |= {name: (DIRECTIONS, weights) for name, weights in (reordering or {}).items()}
     for part, (scores, weights) in parts.items():
