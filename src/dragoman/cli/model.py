@@ -283,9 +283,9 @@ def _add_mix(group: typer.Typer) -> None:
         )
         with runtime.stage(f"writing {out}"):
             mixed.save(out)
-        (part,) = (*mixed.tables.values(), *mixed.grammars.values())
-        size = part.summary if isinstance(part, Grammar) else f"{len(part):,} phrase pairs"
-        print_interpolation_weights(mixed, title=f"{out}: {size}")
+        sizes = [grammar.summary for grammar in mixed.grammars.values()]
+        sizes += [f"{len(table):,} phrase pairs" for table in mixed.tables.values()]
+        print_interpolation_weights(mixed, title=f"{out}: {sizes[0]}")
 
 
 def _feature(features: Registry[Chosen], text: str) -> Feature:
