@@ -185,6 +185,8 @@ class SystemBuilder:
         if len(corpora) < 2:
             raise UsageError(f"there is {len(corpora)} corpus; expected two or more, the one of the domain first")
         self._recipe, self._settings, self._casing, self._runtime = recipe, settings, casing, runtime
+        if recipe.adaptation.mix_reordering and not self._reorders:
+            raise UsageError("there are no orientations to mix; expected phrase tables with reordering")
         self._corpora = dict(corpora)
         *self._texts, self._tuning = self._cleaned(tuning)
         self._domain = next(iter(corpora))

@@ -215,6 +215,8 @@ def test_hierarchical_systems_are_what_training_makes(corpora, tmp_path):
 def test_bad_input(corpora):
     with pytest.raises(UsageError, match="there is 1 corpus; expected two or more"):
         SystemBuilder({"in": corpora[0]["in"]}, corpora[1])
+    with pytest.raises(UsageError, match="there are no orientations to mix"):
+        SystemBuilder(*corpora, AdaptRecipe(Adaptation(mix_reordering=True), rule_model=RuleModel()))
     with pytest.raises(UsageError, match="no system is called 'both'; there are in, joint"):
         built(corpora).model("both")
     assert list(domain_first({"a": 1, "b": 2}, "b")) == ["b", "a"]
