@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from dragoman.core.progress import live_progress
 from dragoman.core.runtime import Runtime
 from dragoman.evaluation.experiments.experiment import Experiment
 from dragoman.evaluation.figures.svg import COLOURS, panel_grid, write_svg
+from dragoman.training.adapt import Adaptation
 from experiments import mean_text
 from quick import parse_arguments
 
@@ -51,7 +52,7 @@ runs = {runs}
 curves = false
 loop = {{ iterations = {iterations} }}
 search = {{ pop_limit = {pop_limit} }}
-adapt = {{ systems = {systems}, tokenised = true }}
+adapt = {{ systems = {systems}, tokenised = true, align = "{align}" }}
 test = [{{ name = "test", source = "{test[0]}", reference = "{test[1]}" }}]
 """
 METHOD = """
@@ -112,6 +113,7 @@ def plan_of(arguments: argparse.Namespace, cell: Cell, folder: Path) -> Path:
         iterations=arguments.iterations,
         pop_limit=arguments.pop_limit,
         systems=list(dict.fromkeys(models.values())),
+        align=arguments.align,
         test=[file for (file,) in texts("test", [cell.domain])],
     )
     text += "".join(METHOD.format(name, tuners.get(name, "pro"), model) for name, model in models.items())
@@ -156,6 +158,7 @@ def compared(arguments: argparse.Namespace, cell: Cell) -> dict[str, Any]:
         },
         "order": dm.compare(outputs, test.references[0]).order,
         "phrases_from": [last_event(run).get("phrases_from", {}) for run in runs.get("pro-mix", [])],
+        "unchanged": {name: sum(last_event(run).get("unchanged", False) for run in runs[name]) for name in runs},
         "minutes": round((time.monotonic() - begun) / 60, 1),
     }
     with open_output(result) as stream:
@@ -179,9 +182,11 @@ def print_cell(result: dict[str, Any]) -> None:
     """The scores of one cell."""
     size = f"{result['size']:,}" if result["size"] else "all"
     where = f"{result['pair']}, {result['domain']}, {size} sentence pairs, {result['tables']} tables"
-    print(f"\n## {where} ({result['minutes']} minutes)\n\n| system | BLEU | against in |\n|---|---|---|")
+    print(f"\n## {where} ({result['minutes']} minutes)\n")
+    print("| system | BLEU | against in | ends as begun |\n|---|---|---|---|")
     for system, values in result["scores"].items():
-        print(f"| {system} | {mean_text(values)} | {change(result, system):+.2f} |")
+        unchanged = f"{result['unchanged'][system]} of {len(values)} runs"
+        print(f"| {system} | {mean_text(values)} | {change(result, system):+.2f} | {unchanged} |")
     print(f"\n{result['order']}")
     if result["phrases_from"]:
         print(f"phrases from: {result['phrases_from'][0]}", flush=True)
@@ -234,6 +239,7 @@ def main() -> None:
     parser.add_argument(
         "--systems", nargs="+", default=SYSTEMS, choices=(*SYSTEMS, RISK), help="`in` is always among them"
     )
+    parser.add_argument("--align", choices=get_args(get_type_hints(Adaptation)["align"]), default=Adaptation().align)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--iterations", type=int, default=6)
     parser.add_argument("--dev-lines", type=int, default=500, help="tune on so many lines; 0 is all")

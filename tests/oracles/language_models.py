@@ -5,6 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+from dragoman.core.corpus import Corpus
+from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
+from dragoman.model.language_model import LanguageModel
+from dragoman.training.lm.kneser_ney import KneserNey, estimate
+
 BOS, EOS, UNK = "<s>", "</s>", "<unk>"
 
 
@@ -82,3 +88,17 @@ def score(model, order, sentence, bos=True, eos=True):
     known = [word if (word,) in model and word not in (BOS, EOS) else UNK for word in sentence]
     text = [BOS] * bos + known + [EOS] * eos
     return [backoff_logprob(model, tuple(text[max(0, i - order + 1) : i]), text[i]) for i in range(int(bos), len(text))]
+
+
+class _Silent(Progress):
+    def note(self, text):
+        pass
+
+    def warn(self, text):
+        """Say nothing of texts that are too small for discounts."""
+
+
+def lm_of(lines, order):
+    """Our own language model of a few lines."""
+    runtime = Runtime(progress=_Silent())
+    return LanguageModel.from_ngrams(estimate(Corpus.from_lines(lines), KneserNey(order=order), runtime=runtime))

@@ -15,7 +15,8 @@ from dragoman.core.runtime import Runtime
 from dragoman.formats.arpa import read_arpa, write_arpa
 from dragoman.model.bundle import Model
 from dragoman.model.language_model import LanguageModel
-from dragoman.training.lm.interpolate import estimate_interpolation_weights, interpolate
+from dragoman.model.lm_mixture import interpolate
+from dragoman.training.lm.interpolate import estimate_interpolation_weights
 from dragoman.training.lm.kneser_ney import KneserNey, estimate as estimate_model
 
 

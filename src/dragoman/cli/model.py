@@ -89,6 +89,31 @@ def register(app: typer.Typer) -> None:
 
     _add_mix(group)
 
+    @command(group, "collapse", examples=["dragoman model collapse mixture --weights run --out plain"])
+    def collapse(
+        model: ModelFolder,
+        out: Annotated[Path, typer.Option(help="The model folder to create.")],
+        weights: Annotated[
+            Path | None,
+            typer.Option(help="A weights file or the folder of a tuning run. Default: the model's weights."),
+        ] = None,
+        machine: Machine = Machine(),
+        force: Force = False,
+    ) -> None:
+        """Write a model with mixtures (mix.* among its weights) as a plain one.
+
+        Tables, grammars, orientations and language models are interpolated as the weights say, and become the model's
+        weights without mix.*. The result translates the same.
+        """
+        refuse_existing(out, force)
+        loaded, runtime = Model.load(model), machine.runtime()
+        if not loaded.interpolation_weight_names:
+            raise UsageError(f"{model} has no mixture; expected a model with interpolation weights (mix.*)")
+        with runtime.stage(f"writing {out}"):
+            plain = bake(loaded, None if weights is None else loaded.read_weights(weights, runtime=runtime))
+            plain.save(out)
+        print_model(plain, title=str(out))
+
     @command(
         group,
         "add-features",
@@ -204,7 +229,7 @@ def _add_mix(group: typer.Typer) -> None:
     )
     def mix(
         table: Annotated[
-            list[str], typer.Option(help="NAME=MODEL: a model whose phrase table takes part; repeatable.")
+            list[str], typer.Option(help="NAME=MODEL: a model whose phrase table or grammar takes part; repeatable.")
         ],
         out: Annotated[Path, typer.Option(help="The model folder to create.")],
         mixing: Annotated[Mixing, Flags("Mixture")],
@@ -228,12 +253,12 @@ def _add_mix(group: typer.Typer) -> None:
         machine: Machine = Machine(),
         force: Force = False,
     ) -> None:
-        """Interpolate the phrase tables of several models linearly.
+        """Interpolate the phrase tables, or the grammars, of several models linearly.
 
-        The result has the phrase pairs of all tables; a pair that a table lacks has probability 0 there. Each score has
-        its own interpolation weights, which sum to 1. By default they minimise the perplexity of the phrase pairs of
-        a tuning set. To extract these pairs, the tuning set is aligned together with the tables' short phrases, unless
-        --alignment or --align-with is given.
+        The result has the phrase pairs or rules of all tables; one that a table lacks has probability 0 there. Each
+        score has its own interpolation weights, which sum to 1. By default they minimise the perplexity of the phrase
+        pairs or rules of a tuning set. To extract these, the tuning set is aligned together with the tables' short
+        phrases, unless --alignment or --align-with is given.
 
         With --keep-components the interpolation weights become weights of the model, such as mix.tm.fwd.in, which
         `dragoman tune --method pro-mix` tunes together with all others.
@@ -258,7 +283,9 @@ def _add_mix(group: typer.Typer) -> None:
         )
         with runtime.stage(f"writing {out}"):
             mixed.save(out)
-        print_interpolation_weights(mixed, title=f"{out}: {len(next(iter(mixed.tables.values()))):,} phrase pairs")
+        sizes = [grammar.summary for grammar in mixed.grammars.values()]
+        sizes += [f"{len(table):,} phrase pairs" for table in mixed.tables.values()]
+        print_interpolation_weights(mixed, title=f"{out}: {sizes[0]}")
 
 
 def _feature(features: Registry[Chosen], text: str) -> Feature:
@@ -298,6 +325,8 @@ def print_model(model: Model, title: str) -> None:
         rows.append((f"phrase table {name}", len(table), details))
     for name, grammar in model.grammars.items():
         scores = f"scores {', '.join(grammar.score_names)}"
+        if isinstance(grammar, Grammar) and grammar.components is not None:
+            scores += f"; mixture of {', '.join(grammar.components.names)}"
         if isinstance(grammar, CorpusGrammar):
             sample = f"from {grammar.sample:,} places of a source side" if grammar.sample else "from all places"
             rows.append(
@@ -308,9 +337,10 @@ def print_model(model: Model, title: str) -> None:
             rows.append((f"grammar {name}", len(grammar), f"{sides:,} source sides; {scores}"))
     rows += [(f"reordering {name}", 6, "msd-bidirectional-fe") for name in model.reorderings]
     for name, language_model in model.language_models.items():
-        rows.append(
-            (f"language model {name}", sum(language_model.sizes), " + ".join(f"{n:,}" for n in language_model.sizes))
-        )
+        details = " + ".join(f"{n:,}" for n in language_model.sizes)
+        if language_model.components:
+            details += f"; mixture of {', '.join(language_model.components)}"
+        rows.append((f"language model {name}", sum(language_model.sizes), details))
     for feature in model.sparse_features:
         rows.append((f"feature {feature.name}", "", f"{feature.prefix}.*; {_shown(feature.to_dict())}"))
     rows += [(f"global feature {name}", "", _shown(one.to_dict())) for name, one in model.global_features.items()]
@@ -325,8 +355,9 @@ def print_phrase(model: Model, phrase: str, limit: int) -> None:
     """Print the translations of a source phrase, or of the source side of a rule, with their scores."""
     ids = [-1 if word == _HOLE and model.grammars else model.source_vocab.id(word) for word in phrase.split()]
     console = terminal.output()
-    grammars = {name: _rules_of(grammar, ids) for name, grammar in model.grammars.items()}
-    parts: dict[str, PhraseTable | Grammar] = {**bake(model).tables, **grammars}
+    plain = bake(model)
+    grammars = {name: _rules_of(grammar, ids) for name, grammar in plain.grammars.items()}
+    parts: dict[str, PhraseTable | Grammar] = {**plain.tables, **grammars}
     for name, table in parts.items():
         found = table.lookup(ids)
         rows = []

@@ -59,7 +59,7 @@ from dragoman.search.translator import Translator
 from dragoman.tuning import TUNERS
 from dragoman.tuning.problems.evidence import Decoding
 from dragoman.tuning.runs.job import HeldOut, Job
-from dragoman.tuning.runs.loop import Loop
+from dragoman.tuning.runs.loop import UNCHANGED, Loop
 from dragoman.tuning.runs.run import Run
 from dragoman.tuning.runs.validator import Validation
 
@@ -266,6 +266,7 @@ def _print_weights(run: Run, model: Path, metric: str) -> None:
     rows = [(name, before.get(name, 0.0), found[name]) for name in found if not name.startswith(sparse)]
     console = terminal.output()
     title = f"{run.folder}: {metric} {best:.2f}, {events[-1]['stop']}"
+    title += f"; {UNCHANGED}" if events[-1].get("unchanged") else ""
     console.print(terminal.table(title, ["weight", "before", "now"], rows))
     if len(rows) < len(found):
         more = f"and {len(found) - len(rows):,} sparse weights: see dragoman weights top {run.folder}"

@@ -66,8 +66,9 @@ class PhrasePairs(PairColumns):
     Scores have a column for each name in `score_names`. `alignments` holds the links inside each pair as
     `256 * source position + target position`, in the order of the file or of (source, target). `counts` holds the
     occurrences of target, source and pair. `reordering` maps the name of each lexicalised reordering model to its
-    probabilities, six per pair. A mixture of tables whose weights are not fixed yet has `components`. The last four may
-    be absent.
+    probabilities, six per pair. A mixture of tables whose weights are not fixed yet has `components`, and
+    `reordering_components` by the name of the reordering model if orientations are mixed, too. The last five may be
+    absent.
     """
 
     score_names: tuple[str, ...]
@@ -75,6 +76,7 @@ class PhrasePairs(PairColumns):
     counts: NDArray[np.float32] | None = None
     reordering: dict[str, NDArray[np.float32]] = field(default_factory=dict)
     components: Components | None = None
+    reordering_components: dict[str, Components] = field(default_factory=dict)
 
     def take(self, rows: NDArray[np.integer]) -> PhrasePairs:
         """Return the given pairs, in that order; the lists of distinct phrases are unchanged."""
@@ -87,6 +89,7 @@ class PhrasePairs(PairColumns):
             counts=None if self.counts is None else self.counts[rows],
             reordering={name: values[rows] for name, values in self.reordering.items()},
             components=None if self.components is None else self.components.take(rows),
+            reordering_components={name: parts.take(rows) for name, parts in self.reordering_components.items()},
         )
 
 
@@ -95,6 +98,9 @@ PHRASE_SCORES = ("bwd", "bwd_lex", "fwd", "fwd_lex")
 
 #: The six scores of an msd-bidirectional-fe reordering table, in Moses' order.
 REORDERING_SCORES = ("bwd.mono", "bwd.swap", "bwd.other", "fwd.mono", "fwd.swap", "fwd.other")
+
+#: The two distributions that they are, each over three orientations.
+DIRECTIONS = ("bwd", "fwd")
 
 
 @dataclass(frozen=True, eq=False)

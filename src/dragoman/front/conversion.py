@@ -67,7 +67,7 @@ def mix(
     progress: Progress | bool = True,
     **options: Any,
 ) -> System:
-    """Interpolate the phrase tables of several models, given by name, and save the model in the folder `out`.
+    """Interpolate the phrase tables or grammars of several models, given by name, and save the model in `out`.
 
     `options` are options of `Mixing`: `weights` ("perplexity" on the tuning set `source` and `reference`, "uniform",
     numbers or a file), `normalise`, `keep_components`. All other parts come from `base`, by default the first model.
@@ -119,6 +119,8 @@ def adapt(
     aligner: str = "auto",
     aligner_options: Mapping[str, Any] | None = None,
     lm: Mapping[str, Any] | None = None,
+    hierarchical: bool = False,
+    rules: Mapping[str, Any] | None = None,
     threads: int | None = None,
     progress: Progress | bool = True,
     **options: Any,
@@ -127,11 +129,13 @@ def adapt(
 
     Texts are files or lists of lines. `mixtures` are names of systems, see the reference of `dragoman adapt`; each is
     saved in its own folder in `out`. `source` and `reference` are an in-domain tuning set. `options` are options of
-    text preparation, cleaning and the phrase table, and `align` ("together" or "apart"); `lm` are options of the
-    language model.
+    text preparation, cleaning and the phrase table, and `align` ("apart" or "together"); `lm` are options of the
+    language model. `hierarchical` models have grammars in place of phrase tables; `rules` are their options.
     """
     check_systems(mixtures)
-    recipe = AdaptRecipe.from_dict(options, aligner=aligner, aligner_options=aligner_options, lm=lm)
+    recipe = AdaptRecipe.from_dict(
+        options, aligner=aligner, aligner_options=aligner_options, lm=lm, hierarchical=hierarchical, rules=rules
+    )
     with TextFiles() as files:
         sides = {
             name: (files.path(pair[0], f"{name}.source"), files.path(pair[1], f"{name}.target"))

@@ -26,6 +26,7 @@ from dragoman.formats.penn_trees import TreeFile
 from dragoman.front.run import TuningRun
 from dragoman.front.texts import File, Sentences, Text, TextFiles, file_of, files_of, open_runtime, sentences_of
 from dragoman.model.bundle import Model, model_digest
+from dragoman.model.edit import bake
 from dragoman.sampling.draw import Draw
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
@@ -120,6 +121,11 @@ class System:
         """Return the same system with other limits, such as `pop_limit=1000` or `reordering_limit=12`."""
         limits, space = split_options(options, SearchLimits, SpaceLimits)
         return self._changed(limits=replace(self.limits, **limits), space=replace(self.space, **space))
+
+    def collapsed(self) -> System:
+        """Return the same system with each mixture as a plain table, grammar or language model, as its weights say."""
+        model = bake(self.model, self.weights)
+        return System(model, limits=self.limits, space=self.space, threads=self.threads)
 
     def _shared(self, weights: Weights, threads: int) -> System:
         """Return the system with other weights or threads; reuse the parts of the translator that do not change."""

@@ -18,6 +18,7 @@ from dragoman.core.feature_rows import Weights
 from dragoman.core.files import PathLike, output_folder
 from dragoman.core.journal import weights_file
 from dragoman.core.options import format_toml
+from dragoman.core.phrases import DIRECTIONS
 from dragoman.core.progress import ProgressCallback, within
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import (
@@ -47,7 +48,8 @@ from dragoman.model.feature_types import (
 )
 from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
-from dragoman.model.mixture import interpolation_weight_names, read_interpolation_weights
+from dragoman.model.lm_mixture import remixed
+from dragoman.model.mixture import INTERPOLATION_PREFIX, interpolation_weight_names, read_interpolation_weights
 from dragoman.model.parts import (
     CASING,
     CHART_FEATURES,
@@ -145,7 +147,7 @@ class Model:
 
     @property
     def interpolation_weight_names(self) -> list[str]:
-        """The names of interpolation weights of tables in mixtures; they belong to no feature."""
+        """The names of interpolation weights of mixtures; they belong to no feature."""
         return [name for rows in self._mixtures.values() for row in rows for name in row]
 
     @property
@@ -155,15 +157,42 @@ class Model:
 
     @cached_property
     def _mixtures(self) -> dict[str, list[list[str]]]:
-        """The names of the interpolation weights of each mixture table, a row for each score."""
+        """The names of the interpolation weights of each mixture, a row for each score or direction."""
+        found = {}
+        for name, part in self.mixed_parts.items():
+            assert part.components is not None
+            found[name] = interpolation_weight_names(name, part.score_names, part.components.names)
+        for table in self.tables.values():
+            for name, parts in table.reordering_components.items():
+                found[name] = interpolation_weight_names(name, DIRECTIONS, parts.names)
+        for name, lm in self.language_models.items():
+            if lm.components:
+                found[name] = [[f"{INTERPOLATION_PREFIX}{name}.{component}" for component in lm.components]]
+        return found
+
+    def remixed(self, weights: Mapping[str, float]) -> Model:
+        """Return the model with its mixed language models as some weights have them; tables are mixed in searches."""
+        mixed = {name: lm for name, lm in self.language_models.items() if lm.components}
+        if not mixed:
+            return self
+        shares = self.interpolation_weights(weights)
+        lms = {name: remixed(lm, shares[name][0].tolist()) for name, lm in mixed.items()}
+        if all(lms[name] is lm for name, lm in mixed.items()):
+            return self
+        return replace(self, language_models={**self.language_models, **lms})
+
+    @property
+    def mixed_parts(self) -> dict[str, PhraseTable | Grammar]:
+        """The tables and grammars that are mixtures, by name."""
+        parts = {**self.tables, **self.grammars}
         return {
-            name: interpolation_weight_names(name, table.score_names, table.components.names)
-            for name, table in self.tables.items()
-            if table.components is not None
+            name: part
+            for name, part in parts.items()
+            if not isinstance(part, CorpusGrammar) and part.components is not None
         }
 
     def interpolation_weights(self, weights: Mapping[str, float]) -> dict[str, NDArray[np.float64]]:
-        """Return the interpolation weights of each mixture table, a row for each score; each row must sum to 1."""
+        """Return the interpolation weights of each mixture, a row for each score or direction; rows must sum to 1."""
         return {name: read_interpolation_weights(rows, weights) for name, rows in self._mixtures.items()}
 
     @property

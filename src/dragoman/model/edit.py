@@ -16,7 +16,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
 from dragoman.model.feature_types import SPARSE_FEATURES
 from dragoman.model.grammar import Grammar, rules_for
-from dragoman.model.mixture import collapse_mixture
+from dragoman.model.mixture import collapse_mixture, renumbered
 from dragoman.model.parts import grammar_features, initial_chart_weights
 from dragoman.model.phrase_table import PhraseTable
 
@@ -47,17 +47,16 @@ def with_grammar(
             runtime.warn(f"the text of the other model was prepared otherwise ({text}): its words may not fit")
     source_vocab, source_ids = common_vocab([model.source_vocab, columns.source_vocab])
     target_vocab, target_ids = common_vocab([model.target_vocab, columns.target_vocab])
-    sides = {}
-    for side, ids in (("sources", source_ids[1]), ("targets", target_ids[1])):
-        symbols = getattr(columns, side)
-        # Holes have no ids, and stay as they are.
-        words = symbols.values >= 0
-        values = symbols.values.copy()
-        values[words] = ids[values[words]]
-        sides[side] = replace(symbols, values=values)
     with runtime.stage(f"indexing {name}"):
         grammar = Grammar.from_pairs(
-            replace(columns, source_vocab=source_vocab, target_vocab=target_vocab, reordering={}, **sides)
+            replace(
+                columns,
+                source_vocab=source_vocab,
+                target_vocab=target_vocab,
+                sources=renumbered(columns.sources, source_ids[1]),
+                targets=renumbered(columns.targets, target_ids[1]),
+                reordering={},
+            )
         )
     return replace(
         model,
@@ -70,6 +69,7 @@ def with_grammar(
 
 
 def _pairs(other: Model, part: str | None, runtime: Runtime) -> PhrasePairs:
+    other = bake(other)
     parts: Mapping[str, Any] = {**other.tables, **other.grammars}
     if not parts:
         raise UsageError("the other model has neither a phrase table nor a grammar")
@@ -135,13 +135,26 @@ def encode(model: Model, path: PathLike) -> Corpus:
 
 
 def bake(model: Model, weights: Weights | None = None) -> Model:
-    """Return a model whose mixture tables are collapsed with given interpolation weights, by default its own."""
+    """Return a model whose mixtures are collapsed with given interpolation weights, by default its own."""
     weights = model.weights if weights is None else weights
-    tables = dict(model.tables)
-    for name, interpolation_weights in model.interpolation_weights(weights).items():
-        pairs = tables[name].to_pairs(model.source_vocab, model.target_vocab)
-        tables[name] = PhraseTable.from_pairs(collapse_mixture(pairs, interpolation_weights))
+    tables, grammars = dict(model.tables), dict(model.grammars)
+    interpolation_weights = model.interpolation_weights(weights)
+    for name, part in model.mixed_parts.items():
+        mixture = part.to_pairs(model.source_vocab, model.target_vocab)
+        orientations = {each: interpolation_weights[each] for each in mixture.reordering_components}
+        pairs = collapse_mixture(mixture, interpolation_weights[name], orientations)
+        if isinstance(part, Grammar):
+            grammars[name] = Grammar.from_pairs(pairs, part.hole_counts)
+        else:
+            tables[name] = PhraseTable.from_pairs(pairs)
     names = set(model.interpolation_weight_names)
     return replace(
-        model, tables=tables, weights=Weights({name: value for name, value in weights.items() if name not in names})
+        model,
+        tables=tables,
+        grammars=grammars,
+        language_models={
+            name: replace(lm, components={}, shares=()) if lm.components else lm
+            for name, lm in model.remixed(weights).language_models.items()
+        },
+        weights=Weights({name: value for name, value in weights.items() if name not in names}),
     )

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.corpus import Corpus, Vocab
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.phrases import PhrasePairs
+from dragoman.core.phrases import Components, PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays, check_numbers, check_offsets, check_range, ragged_array, typed_array
-from dragoman.model.phrase_table import log_scores, probabilities
+from dragoman.model.phrase_table import check_components, log_scores, names_in, probabilities
 from dragoman.model.rule_scores import HOLE_SIZES
 
 #: The symbol of a nonterminal in the trie, which of them it is does not matter there.
@@ -51,7 +51,9 @@ class Grammar:
     `symbols`: what leads to a node, a word of the source or `NONTERMINAL`. The rules whose source side ends at node `n`
     are `first_rule[n]` to `first_rule[n + 1]`, sorted by p(e|f), best first, so that a limit is a prefix. Scores are
     natural logarithms. `hole_counts` are how often nonterminals were found not reordered and reordered in the text that
-    the rules are from, by the number of their words (see `hole_counts` of `rule_instances`).
+    the rules are from, by the number of their words (see `hole_counts` of `rule_instances`). With `components` the
+    grammar is a mixture that weights decide upon, see `mixture.py`; `log_scores` and the order of rules are those of
+    the mixture that it was made as.
     """
 
     score_names: tuple[str, ...]
@@ -63,6 +65,7 @@ class Grammar:
     alignments: Ragged[np.uint16] | None
     counts: NDArray[np.float32] | None
     hole_counts: NDArray[np.float64] | None = None
+    components: Components | None = None
 
     @classmethod
     def from_pairs(cls, pairs: PhrasePairs, hole_counts: NDArray[np.float64] | None = None) -> Grammar:
@@ -87,6 +90,7 @@ class Grammar:
             alignments=pairs.alignments,
             counts=pairs.counts,
             hole_counts=hole_counts,
+            components=pairs.components,
         )
 
     def to_pairs(self, source_vocab: Vocab, target_vocab: Vocab) -> PhrasePairs:
@@ -103,6 +107,7 @@ class Grammar:
             score_names=self.score_names,
             alignments=self.alignments,
             counts=self.counts,
+            components=self.components,
         )
 
     def take(self, rules: NDArray[np.integer], source_vocab: Vocab, target_vocab: Vocab) -> Grammar:
@@ -197,18 +202,19 @@ class Grammar:
             arrays |= {"alignments": self.alignments.values, "alignment_offsets": self.alignments.offsets}
         if self.hole_counts is not None:
             arrays["hole_counts"] = self.hole_counts
+        if self.components is not None:
+            arrays["components"] = self.components.probabilities
         return arrays if self.counts is None else {**arrays, "counts": self.counts}
 
     def about(self) -> dict[str, Any]:
         """Return its description in `model.toml`."""
-        return {"scores": list(self.score_names), "rules": len(self)}
+        about = {"scores": list(self.score_names), "rules": len(self)}
+        return about if self.components is None else about | {"components": list(self.components.names)}
 
     @classmethod
     def rebuild(cls, about: Mapping[str, Any], arrays: Arrays) -> Grammar:
         """Rebuild a grammar from its description and arrays, refusing arrays that do not fit together."""
-        names = about["scores"]
-        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-            raise DataError(f"model.toml calls its scores {names!r}", expected="a list of names")
+        names, parts = names_in(about, "scores"), names_in(about, "components") if "components" in about else ()
         targets = ragged_array(arrays, "targets", "target_offsets", np.int32, _PART)
         symbols = typed_array(arrays, "symbols", np.int32, (None,), _PART)
         alignments = None
@@ -217,7 +223,7 @@ class Grammar:
         if alignments is not None and len(alignments) != len(targets):
             raise DataError("the array 'alignment_offsets' does not fit the others", expected=_PART)
         return cls(
-            score_names=tuple(names),
+            score_names=names,
             first_child=typed_array(arrays, "first_child", np.int64, (len(symbols) + 1,), _PART),
             symbols=symbols,
             first_rule=typed_array(arrays, "first_rule", np.int64, (len(symbols) + 1,), _PART),
@@ -227,6 +233,11 @@ class Grammar:
             counts=typed_array(arrays, "counts", np.float32, (len(targets), 3), _PART) if "counts" in arrays else None,
             hole_counts=typed_array(arrays, "hole_counts", np.float64, (2, HOLE_SIZES), _PART)
             if "hole_counts" in arrays
+            else None,
+            components=Components(
+                parts, typed_array(arrays, "components", np.float32, (len(targets), len(parts), len(names)), _PART)
+            )
+            if parts
             else None,
         )
 
@@ -248,6 +259,7 @@ class Grammar:
                     "the array 'targets' has other nonterminals than its source side", expected="the same ones"
                 )
         check_numbers("log_scores", self.log_scores)
+        check_components(self.components)
         if self.alignments is not None:
             self._check_links(self.alignments)
         if self.hole_counts is not None:

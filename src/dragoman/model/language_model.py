@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -23,6 +23,9 @@ MISSING_UNKNOWN = -100.0
 
 _DTYPES = {"slots": np.uint64, "states": np.uint64, "unigrams": np.uint64, "bounds": np.int64,
            "implied_slots": np.int64, "implied_words": np.int32}  # fmt: skip
+#: The first letters of the names of a component's arrays.
+_COMPONENT = "component."
+
 #: What is packed into 64 bits: a logarithm and the state that it leads to.
 ENTRY = np.dtype([("log10", "<f4"), ("state", "<i4")])
 
@@ -60,7 +63,8 @@ class LanguageModel:
     """A back-off language model that answers queries; all its log-probabilities are to base 10, as in ARPA files.
 
     The arrays are those of the automaton that `kernels/lm/language_model.hpp` describes; `bounds[n]` is the first state
-    of length n. `implied_slots` and `implied_words` mark what was added to make the automaton complete.
+    of length n. `implied_slots` and `implied_words` mark what was added to make the automaton complete. A mixture whose
+    interpolation weights are not fixed has `components`; `shares` are the weights that it was made with.
 
     >>> words = np.arange(4, dtype=np.int32)[:, None]
     >>> table = NGramTable(words, np.float32([-2, 0, -1, -0.5]), np.zeros(4, np.float32))
@@ -76,6 +80,8 @@ class LanguageModel:
     bounds: NDArray[np.int64]
     implied_slots: NDArray[np.int64]
     implied_words: NDArray[np.int32]
+    components: Mapping[str, LanguageModel] = field(default_factory=dict)
+    shares: tuple[float, ...] = ()
 
     @classmethod
     def from_ngrams(cls, ngrams: NGrams) -> Self:
@@ -109,12 +115,27 @@ class LanguageModel:
 
     def about(self) -> dict[str, Any]:
         """Return its description in `model.toml`."""
-        return {"order": self.order, "words": len(self.vocab)}
+        about: dict[str, Any] = {"order": self.order, "words": len(self.vocab)}
+        if self.components:
+            about |= {"components": list(self.components), "shares": list(self.shares)}
+        return about
 
     @classmethod
     def rebuild(cls, about: Mapping[str, Any], arrays: Arrays) -> Self:
-        """Rebuild a language model from its description, which it does not need, and arrays."""
-        return cls.from_arrays(arrays)
+        """Rebuild a language model from its description and arrays; only a mixture needs the former."""
+        if "components" not in about:
+            return cls.from_arrays(arrays)
+        names, shares = about["components"], about.get("shares")
+        if not (isinstance(names, list) and isinstance(shares, list) and len(names) == len(shares) > 0) or not (
+            all(isinstance(name, str) for name in names) and all(isinstance(share, float) for share in shares)
+        ):
+            raise DataError("model.toml has components without shares", expected="a name and a share for each")
+        parts = {}
+        for name in names:
+            start = f"{_COMPONENT}{name}."
+            own = {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
+            parts[name] = cls.from_arrays(own)
+        return replace(cls.from_arrays(arrays), components=parts, shares=tuple(shares))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
@@ -133,6 +154,8 @@ class LanguageModel:
 
     def check(self, source_vocab: Vocab, target_vocab: Vocab) -> None:
         """Refuse arrays in which a query could leave them or never end: they are read once from end to end."""
+        for component in self.components.values():
+            component.check(source_vocab, target_vocab)
         self.vocab.check("vocab.")
         states, words = len(self.states), len(self.vocab)
         check_offsets("bounds", self.bounds, states)
@@ -171,9 +194,16 @@ class LanguageModel:
 
     def arrays(self) -> Arrays:
         """Return the arrays that make up the model, by name, for storing."""
-        return {name: getattr(self, name) for name in _DTYPES} | {
-            f"vocab.{name}": array for name, array in self.vocab.arrays().items()
-        }
+        arrays: Arrays = {name: getattr(self, name) for name in _DTYPES}
+        arrays |= {f"vocab.{name}": array for name, array in self.vocab.arrays().items()}
+        for name, component in self.components.items():
+            arrays |= {f"{_COMPONENT}{name}.{key}": array for key, array in component.arrays().items()}
+        return arrays
+
+    @cached_property
+    def remixed(self) -> dict[tuple[float, ...], LanguageModel]:
+        """The last mixture that was made of the components with other weights, by these."""
+        return {}
 
     @property
     def order(self) -> int:

@@ -1,7 +1,12 @@
 """Several phrase tables as one: the union of their pairs, and linear mixtures Σ λ p of their scores (Haddow 2013).
 
-The interpolation weights λ of the tables in each score sum to 1. They are fixed (`collapse_mixture`), or are
-weights of the model: `mix.tm.fwd.in` is that of the table `in` in the score `fwd` of the table `tm`.
+Rules of grammars are pairs too, whose sides hold nonterminals beside words. The interpolation weights λ of the tables
+in each score sum to 1. They are fixed (`collapse_mixture`), or are weights of the model: `mix.tm.fwd.in` is that of the
+table `in` in the score `fwd` of the table `tm`.
+
+Orientations can be mixed as well. The three of a direction have the same λ, so that the mixture of distributions is a
+distribution: `mix.lr.bwd.in` is that of `in` in the backward orientations of `lr`. A table that lacks a pair has for it
+what it would estimate from no occurrence.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ from dragoman import kernels
 from dragoman.core.corpus import Vocab, common_vocab
 from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import Weights
-from dragoman.core.phrases import Components, PhrasePairs
+from dragoman.core.phrases import DIRECTIONS, REORDERING_SCORES, Components, PhrasePairs
 from dragoman.core.ragged import Ragged
 
 #: The prefix of the names of interpolation weights.
@@ -28,6 +33,9 @@ ROUNDING = 1e-6
 
 #: The first letters of the name of a score that counts the pairs which only a later table has.
 PROVENANCE = "from_"
+
+#: The smoothed probability of each of three orientations, given a pair that does not occur.
+UNSEEN = 1 / 3
 
 _NAME = re.compile(r"[\w-]+")
 
@@ -87,30 +95,31 @@ class _NumberedPairs:
 
 
 def _number_pairs(tables: Sequence[PhrasePairs]) -> _NumberedPairs:
+    alike = with_common_vocabs(tables)
     sides = []
-    for vocabs, phrases, ids in (
-        ([t.source_vocab for t in tables], [t.sources for t in tables], [t.source_ids for t in tables]),
-        ([t.target_vocab for t in tables], [t.targets for t in tables], [t.target_ids for t in tables]),
+    for phrases, ids in (
+        ([t.sources for t in alike], [t.source_ids for t in alike]),
+        ([t.targets for t in alike], [t.target_ids for t in alike]),
     ):
-        vocab, maps = common_vocab(vocabs)
-        every = Ragged.concatenate(
-            [Ragged(new[part.values], part.offsets) for new, part in zip(maps, phrases, strict=True)]
-        )
+        every = Ragged.concatenate(phrases)
         numbers, words, offsets = kernels.intern_sequences(every.values, every.offsets)
         firsts = np.cumsum([0, *map(len, phrases)])
         own = [numbers[first + part].astype(np.int64) for first, part in zip(firsts[:-1], ids, strict=True)]
-        sides.append((vocab, Ragged(words, offsets), own))
-    (source_vocab, sources, source_ids), (target_vocab, targets, target_ids) = sides
+        sides.append((Ragged(words, offsets), own))
+    (sources, source_ids), (targets, target_ids) = sides
     width = len(targets) + 1
     keys = [source * width + target for source, target in zip(source_ids, target_ids, strict=True)]
-    return _NumberedPairs(source_vocab, target_vocab, sources, targets, keys)
+    return _NumberedPairs(alike[0].source_vocab, alike[0].target_vocab, sources, targets, keys)
 
 
-def unite_tables(tables: Mapping[str, PhrasePairs], *, reordering: PhrasePairs | None = None) -> PhrasePairs:
+def unite_tables(
+    tables: Mapping[str, PhrasePairs], *, reordering: PhrasePairs | None = None, mix_reordering: bool = False
+) -> PhrasePairs:
     """Return the pairs of all tables, each once, with the tables' scores as components.
 
     Scores are those of the first table until they are mixed (`with_interpolation_weights`, `collapse_mixture`). Links
-    come from the first table that has a pair, and so do orientations, if the table `reordering` lacks it.
+    come from the first table that has a pair, and so do orientations, if the table `reordering` lacks it. With
+    `mix_reordering`, orientations of all tables are components, too.
     """
     check_tables(tables)
     parts = list(tables.values())
@@ -120,9 +129,19 @@ def unite_tables(tables: Mapping[str, PhrasePairs], *, reordering: PhrasePairs |
     splits = np.cumsum([len(part) for part in parts])[:-1]
     score_names = parts[0].score_names
     probabilities = np.zeros((len(every), len(parts), len(score_names)), np.float32)
-    for t, (part, rows) in enumerate(zip(parts, np.split(place, splits), strict=True)):
+    places = np.split(place, splits)
+    for t, (part, rows) in enumerate(zip(parts, places, strict=True)):
         probabilities[rows, t] = part.scores
     joined = _join_columns(parts, first)
+    orientations = {}
+    if mix_reordering:
+        if not joined.reordering:
+            raise UsageError("the tables have no orientations in common, which could be mixed")
+        for name in joined.reordering:
+            cube = np.full((len(every), len(parts), len(REORDERING_SCORES)), UNSEEN, np.float32)
+            for t, (part, rows) in enumerate(zip(parts, places, strict=True)):
+                cube[rows, t] = part.reordering[name]
+            orientations[name] = Components(tuple(tables), cube)
     if reordering is not None:
         joined = _with_reordering(joined, reordering, every, numbered.keys[-1])
     width = len(numbered.targets) + 1
@@ -138,6 +157,7 @@ def unite_tables(tables: Mapping[str, PhrasePairs], *, reordering: PhrasePairs |
         alignments=joined.alignments,
         reordering=joined.reordering,
         components=Components(tuple(tables), probabilities),
+        reordering_components=orientations,
     )
 
 
@@ -168,6 +188,27 @@ def _with_reordering(
     return replace(joined, reordering=found)
 
 
+def with_common_vocabs(tables: Sequence[PhrasePairs]) -> list[PhrasePairs]:
+    """Return the tables with the words of all of them in one numbering, that of the first as far as it goes."""
+    source_vocab, of_sources = common_vocab([table.source_vocab for table in tables])
+    target_vocab, of_targets = common_vocab([table.target_vocab for table in tables])
+    return [
+        replace(
+            table,
+            source_vocab=source_vocab,
+            target_vocab=target_vocab,
+            sources=renumbered(table.sources, source_ids),
+            targets=renumbered(table.targets, target_ids),
+        )
+        for table, source_ids, target_ids in zip(tables, of_sources, of_targets, strict=True)
+    ]
+
+
+def renumbered(phrases: Ragged[np.int32], ids: NDArray[np.int32]) -> Ragged[np.int32]:
+    """Give words new ids; nonterminals, which are negative, stay as they are."""
+    return replace(phrases, values=np.where(phrases.values < 0, phrases.values, ids[phrases.values]))
+
+
 def replace_reordering(pairs: PhrasePairs, other: PhrasePairs) -> PhrasePairs:
     """Return a table with the orientations of another table, or its own for pairs that the other lacks."""
     ours, theirs = _number_pairs([pairs, other]).keys
@@ -196,11 +237,21 @@ def check_tables(tables: Mapping[str, PhrasePairs]) -> None:
                 raise UsageError(f"no {side} word of the table '{name}' is in '{first}': are they of one language?")
 
 
-def named_interpolation_weights(table: str, pairs: PhrasePairs, interpolation_weights: NDArray[np.float64]) -> Weights:
-    """Return the interpolation weights of the components of a union by name."""
+def named_interpolation_weights(
+    table: str,
+    pairs: PhrasePairs,
+    interpolation_weights: NDArray[np.float64],
+    reordering: Mapping[str, NDArray[np.float64]] | None = None,
+) -> Weights:
+    """Return the interpolation weights of the components of a union by name, and those of its orientations."""
     assert pairs.components is not None
-    names = interpolation_weight_names(table, pairs.score_names, pairs.components.names)
-    return Weights(zip((name for row in names for name in row), interpolation_weights.ravel().tolist(), strict=True))
+    named: dict[str, float] = {}
+    parts = {table: (pairs.score_names, interpolation_weights)}
+    parts |= {name: (DIRECTIONS, weights) for name, weights in (reordering or {}).items()}
+    for part, (scores, weights) in parts.items():
+        names = interpolation_weight_names(part, scores, pairs.components.names)
+        named |= zip((name for row in names for name in row), weights.ravel().tolist(), strict=True)
+    return Weights(named)
 
 
 def uniform_interpolation_weights(pairs: PhrasePairs) -> NDArray[np.float64]:
@@ -210,15 +261,48 @@ def uniform_interpolation_weights(pairs: PhrasePairs) -> NDArray[np.float64]:
     return np.full((len(pairs.score_names), count), 1 / count)
 
 
-def with_interpolation_weights(pairs: PhrasePairs, interpolation_weights: NDArray[np.float64]) -> PhrasePairs:
-    """Return a union of tables with the scores of another mixture; its components stay."""
+def uniform_reordering_weights(pairs: PhrasePairs) -> dict[str, NDArray[np.float64]]:
+    """Return equal interpolation weights of the orientations in all components, if these are mixed."""
+    return {
+        name: np.full((len(DIRECTIONS), len(parts.names)), 1 / len(parts.names))
+        for name, parts in pairs.reordering_components.items()
+    }
+
+
+def of_orientations(by_direction: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return interpolation weights for each of the six scores of a reordering table, given those of its directions."""
+    return np.repeat(by_direction, len(REORDERING_SCORES) // len(DIRECTIONS), axis=0)
+
+
+def with_interpolation_weights(
+    pairs: PhrasePairs,
+    interpolation_weights: NDArray[np.float64],
+    reordering: Mapping[str, NDArray[np.float64]] | None = None,
+) -> PhrasePairs:
+    """Return a union of tables with the scores of another mixture; its components stay.
+
+    `reordering` has the interpolation weights of the orientations that are mixed, a row for each direction.
+    """
     assert pairs.components is not None
-    return replace(pairs, scores=pairs.components.mixed(interpolation_weights).astype(np.float32))
+    orientations = {
+        name: pairs.reordering_components[name].mixed(of_orientations(weights)).astype(np.float32)
+        for name, weights in (reordering or {}).items()
+    }
+    return replace(
+        pairs,
+        scores=pairs.components.mixed(interpolation_weights).astype(np.float32),
+        reordering={**pairs.reordering, **orientations},
+    )
 
 
-def collapse_mixture(pairs: PhrasePairs, interpolation_weights: NDArray[np.float64]) -> PhrasePairs:
+def collapse_mixture(
+    pairs: PhrasePairs,
+    interpolation_weights: NDArray[np.float64],
+    reordering: Mapping[str, NDArray[np.float64]] | None = None,
+) -> PhrasePairs:
     """Return the mixture as an ordinary table; pairs that only tables of weight 0 have are left out."""
-    mixed = replace(with_interpolation_weights(pairs, interpolation_weights), components=None)
+    weighted = with_interpolation_weights(pairs, interpolation_weights, reordering)
+    mixed = replace(weighted, components=None, reordering_components={})
     there = mixed.scores.any(axis=1)
     return mixed if there.all() else mixed.take(np.flatnonzero(there))
 
@@ -241,14 +325,20 @@ def fill_up(pairs: PhrasePairs) -> PhrasePairs:
         ),
         score_names=(*pairs.score_names, *(f"{PROVENANCE}{name}" for name in parts.names[1:])),
         components=None,
+        reordering_components={},
     )
 
 
 def components_of(union: PhrasePairs, wanted: PhrasePairs) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """Look up pairs in a union: whether it has each of `wanted`, and the components' scores of those that it has."""
     assert union.components is not None
-    has, rows = _look_up(*_number_pairs([union, wanted]).keys)
+    has, rows = rows_of_pairs(union, wanted)
     return has, union.components.probabilities[rows].astype(np.float64)
+
+
+def rows_of_pairs(table: PhrasePairs, wanted: PhrasePairs) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Look up pairs in a table: whether it has each of `wanted`, and the rows of those that it has."""
+    return _look_up(*_number_pairs([table, wanted]).keys)
 
 
 def _look_up(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,10 +34,26 @@ def probabilities(logs: NDArray[np.float32]) -> NDArray[np.float32]:
         return np.where(logs <= LOG_ZERO, np.float32(0), np.exp(logs.astype(np.float64)).astype(np.float32))
 
 
+def names_in(about: Mapping[str, Any], heading: str) -> tuple[str, ...]:
+    """Return names that a description in `model.toml` lists; refuse anything else."""
+    names = about[heading]
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise DataError(f"model.toml calls its {heading} {names!r}", expected="a list of names")
+    return tuple(names)
+
+
+def check_components(components: Components | None, name: str = "components") -> None:
+    """Refuse components that are no probabilities; `name` is that of their array."""
+    if components is not None:
+        check_numbers(name, components.probabilities)
+        if components.probabilities.min(initial=0) < 0:
+            raise DataError(f"the array '{name}' has a negative number", expected="probabilities")
+
+
 #: The words of a phrase: word links count them in a byte.
 LONGEST_PHRASE = 255
 
-_REORDERING, _PART = "reordering.", "a phrase table"
+_REORDERING, _MIXED, _PART = "reordering.", "reordering_components.", "a phrase table"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +76,7 @@ class PhraseTable:
     counts: NDArray[np.float32] | None
     log_reordering: Mapping[str, NDArray[np.float32]]
     components: Components | None = None
+    reordering_components: Mapping[str, Components] = field(default_factory=dict)
 
     @classmethod
     def from_pairs(cls, pairs: PhrasePairs) -> PhraseTable:
@@ -82,6 +99,7 @@ class PhraseTable:
             counts=pairs.counts,
             log_reordering={name: log_scores(scores) for name, scores in pairs.reordering.items()},
             components=pairs.components,
+            reordering_components=pairs.reordering_components,
         )
 
     def to_pairs(self, source_vocab: Vocab, target_vocab: Vocab) -> PhrasePairs:
@@ -99,6 +117,7 @@ class PhraseTable:
             counts=self.counts,
             reordering={name: probabilities(scores) for name, scores in self.log_reordering.items()},
             components=self.components,
+            reordering_components=dict(self.reordering_components),
         )
 
     def __len__(self) -> int:
@@ -156,6 +175,7 @@ class PhraseTable:
             arrays["counts"] = self.counts
         if self.components is not None:
             arrays["components"] = self.components.probabilities
+        arrays |= {f"{_MIXED}{name}": parts.probabilities for name, parts in self.reordering_components.items()}
         return arrays | {f"{_REORDERING}{name}": scores for name, scores in self.log_reordering.items()}
 
     def check(self, source_vocab: Vocab, target_vocab: Vocab) -> None:
@@ -173,10 +193,9 @@ class PhraseTable:
             check_numbers(f"{_REORDERING}{name}", scores)
         if self.alignments is not None:
             self._check_links(self.alignments)
-        if self.components is not None:
-            check_numbers("components", self.components.probabilities)
-            if self.components.probabilities.min(initial=0) < 0:
-                raise DataError("the array 'components' has a negative number", expected="probabilities")
+        check_components(self.components)
+        for name, parts in self.reordering_components.items():
+            check_components(parts, f"{_MIXED}{name}")
 
     def _check_links(self, links: Ragged[np.uint16]) -> None:
         check_offsets("alignment_offsets", links.offsets, len(links.values))
@@ -200,11 +219,8 @@ class PhraseTable:
     @classmethod
     def rebuild(cls, about: Mapping[str, Any], arrays: Arrays) -> PhraseTable:
         """Rebuild a table from its description and arrays."""
-        for heading in ("scores", *(["components"] if "components" in about else [])):
-            names = about[heading]
-            if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-                raise DataError(f"model.toml calls its {heading} {names!r}", expected="a list of names")
-        return cls.from_arrays(about["scores"], arrays, components=about.get("components", ()))
+        components = names_in(about, "components") if "components" in about else ()
+        return cls.from_arrays(names_in(about, "scores"), arrays, components=components)
 
     @classmethod
     def from_arrays(cls, score_names: Sequence[str], arrays: Arrays, *, components: Sequence[str] = ()) -> PhraseTable:
@@ -229,11 +245,18 @@ class PhraseTable:
         if components:
             cube = (pairs, len(components), scores)
             parts = Components(tuple(components), typed_array(arrays, "components", np.float32, cube, _PART))
-        reordering = {}
+        reordering, mixed, orientations = {}, {}, len(REORDERING_SCORES)
         for name in arrays:
             if name.startswith(_REORDERING):
-                shape = (pairs, len(REORDERING_SCORES))
+                shape = (pairs, orientations)
                 reordering[name.removeprefix(_REORDERING)] = typed_array(arrays, name, np.float32, shape, _PART)
+            elif name.startswith(_MIXED):
+                cube = (pairs, len(components), orientations)
+                mixed[name.removeprefix(_MIXED)] = Components(
+                    tuple(components), typed_array(arrays, name, np.float32, cube, _PART)
+                )
+        if not mixed.keys() <= reordering.keys():
+            raise DataError(f"orientations of {', '.join(mixed)} have components only", expected=_PART)
         return cls(
             score_names=tuple(score_names),
             sources=sources,
@@ -246,6 +269,7 @@ class PhraseTable:
             counts=typed_array(arrays, "counts", np.float32, (pairs, 3), _PART) if "counts" in arrays else None,
             log_reordering=reordering,
             components=parts,
+            reordering_components=mixed,
         )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dragoman import kernels
 from dragoman.core.corpus import Corpus, Vocab
 from dragoman.core.display import shorten
-from dragoman.core.errors import DataError
+from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
@@ -111,6 +111,12 @@ def check_weights(weights: Weights, names: Iterable[str]) -> None:
         weight = weights.get(name, 0.0)
         if not abs(weight) < LARGEST_SCORE:
             raise DataError(f"{name} has the weight {weight:g}", expected=_EXPECTED)
+
+
+def refuse_other_mixtures(model: Model, before: Weights, after: Weights) -> None:
+    """Refuse weights with other interpolation weights than those that a batch was collected with."""
+    if any(after.get(name) != before.get(name) for name in model.interpolation_weight_names):
+        raise UsageError("weights with other shares of mixed tables (mix.*) are for other options; expected the same")
 
 
 def score_error(what: str, features: Mapping[str, float], weights: Weights) -> DataError:

@@ -17,6 +17,7 @@ from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
+from dragoman.core.phrases import REORDERING_SCORES
 
 #: The colours of phrases and rules, one after the other, in pictures and notebooks.
 COLOURS = ("#dbe9f1", "#f6e3cf", "#dff0d8", "#eadff0", "#f7f0c8", "#f3d9dc")
@@ -277,6 +278,15 @@ def pair_feature(table: str, row: int) -> str:
     return f"{table}{PAIR_MARK}{row}"
 
 
+def orientation_marks(table: str, reordering: str) -> list[str]:
+    """Name the counts of a table's pairs by orientation, in the order of the scores of a reordering model.
+
+    >>> orientation_marks("tm", "lr")[0]
+    'tm.lr.bwd.mono'
+    """
+    return [f"{table}.{reordering}.{score}" for score in REORDERING_SCORES]
+
+
 class SearchResult(ABC):
     """Search results of a batch of sentences: translations, n-best lists, hypergraphs."""
 
@@ -304,9 +314,10 @@ class SearchResult(ABC):
         """Return the same as `nbest`, but with the pairs of mixed tables as features in place of their scores.
 
         Each is named by `pair_feature` and counts its uses in the derivation, so that scores can be computed for other
-        interpolation weights.
+        interpolation weights. If orientations are mixed, each pair is also counted by its orientations
+        (`orientation_marks`), in place of the scores of the reordering model.
         """
-        raise UsageError("only a phrase-based model has mixed tables")
+        raise UsageError("these results have no lists of pairs of mixed tables")
 
     @abstractmethod
     def hypergraph(self, i: int, *, features: bool = True) -> Hypergraph:

@@ -16,6 +16,7 @@ from pkgutil import resolve_name
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus, Vocab
 from dragoman.core.display import shorten
@@ -139,8 +140,8 @@ class Translator(ABC):
                     f"{feature.name} is a global feature, which no search by dynamic programming can score; "
                     "give it to a Sampler"
                 )
-        self.model = model.with_features(features, runtime=runtime) if features else model
         self.weights = model.weights if weights is None else weights
+        self.model = (model.with_features(features, runtime=runtime) if features else model).remixed(self.weights)
         self.limits = limits
         self.space = space
         self.markup = markup
@@ -150,7 +151,11 @@ class Translator(ABC):
         self._table_limit = model.settings.table_limit if space.table_limit is None else space.table_limit
         self._by_score = space.table_limit_by == "score"
         self._prepare()
-        self._lm_ids = [lm.ids_of(model.target_vocab) for lm in model.language_models.values()]
+        self._lm_ids = self._ids_of_words()
+
+    def _ids_of_words(self) -> list[NDArray[np.int32]]:
+        """Return the ids of the model's target words in each language model."""
+        return [lm.ids_of(self.model.target_vocab) for lm in self.model.language_models.values()]
 
     def _read(self, lines: Sequence[str]) -> tuple[Corpus, list[list[FixedTranslation]], list[SourceTree]]:
         """Return sentences without markup, the translations that it fixes, and trees, if a feature needs them."""
@@ -199,6 +204,9 @@ class Translator(ABC):
         other = copy.copy(self)
         other.weights = weights
         other.runtime = runtime or self.runtime
+        other.model = self.model.remixed(weights)
+        if other.model is not self.model:
+            other._lm_ids = other._ids_of_words()
         return other
 
     @abstractmethod

@@ -1,13 +1,16 @@
 """Systems from several corpora, a small one of the domain and larger ones of others (Haddow 2013, section 3.2).
 
-All systems share their work: each corpus is aligned and extracted once, and only what some system needs is made.
+As in the paper, `in` has the phrase table and orientations of the in-domain corpus alone, `joint` those of all corpora
+concatenated; mixtures have the tables of the corpora, each trained by itself, with the orientations of `joint`; the
+interpolated language model is the same in all systems. A corpus or concatenation is aligned and extracted once for all
+systems, and only what some system needs is made.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
@@ -25,29 +28,41 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.references import ReferencedText
 from dragoman.model.bundle import Model
+from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
+from dragoman.model.lm_mixture import interpolate
 from dragoman.model.mixture import (
+    INTERPOLATION_PREFIX,
     check_tables,
     collapse_mixture,
     fill_up,
     named_interpolation_weights,
     replace_reordering,
     uniform_interpolation_weights,
+    uniform_reordering_weights,
     unite_tables,
+    with_common_vocabs,
     with_interpolation_weights,
 )
-from dragoman.model.parts import Settings, initial_weights
+from dragoman.model.parts import Settings, initial_chart_weights, initial_weights
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.text.preparation import Casing, TextPreparation
 from dragoman.training.align import ALIGNERS
 from dragoman.training.align.auto import Auto
 from dragoman.training.align.base import Aligner, symmetrise
-from dragoman.training.lm.interpolate import estimate_interpolation_weights, interpolate
+from dragoman.training.lm.interpolate import estimate_interpolation_weights
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
-from dragoman.training.mix import align_beside, perplexity_interpolation_weights, tuning_pairs
+from dragoman.training.mix import (
+    TuningPairs,
+    align_beside,
+    perplexity_interpolation_weights,
+    perplexity_reordering_weights,
+    tuning_pairs,
+)
 from dragoman.training.phrase_model import PhraseModel, phrase_pairs
 from dragoman.training.pipeline import language_model_text, with_reordering_limit
 from dragoman.training.prepare import Cleaning, Preparation, clean, prepare_bitext
+from dragoman.training.rules.model import RuleModel, reordered_nonterminals, rules
 
 Files = TypeVar("Files")
 
@@ -70,14 +85,22 @@ SYSTEMS = {
 class Adaptation(Options):
     """Options of combining several corpora."""
 
-    align: Literal["together", "apart"] = option(
-        "together", "align words over all corpora together, or in each corpus by itself"
+    align: Literal["apart", "together"] = option(
+        "apart",
+        "apart: align the text of each table by itself, a corpus or for joint the concatenation; together: align all"
+        " corpora and the tuning set at once, for all tables",
+    )
+    mix_reordering: bool = option(
+        False, "interpolate the orientations of the corpora in mixtures; by default they are those of joint"
+    )
+    mix_lm: bool = option(
+        False, "keep the language models of the corpora in pro-mix, so that their shares are weights that can be tuned"
     )
 
 
 @dataclass(frozen=True)
 class AdaptRecipe:
-    """Options of each stage, from texts to systems."""
+    """Options of each stage, from texts to systems; with a `rule_model` they are hierarchical."""
 
     adaptation: Adaptation = Adaptation()
     preparation: Preparation = Preparation()
@@ -85,6 +108,7 @@ class AdaptRecipe:
     aligner: Aligner = Auto()
     phrase_model: PhraseModel = PhraseModel()
     kneser_ney: KneserNey = KneserNey()
+    rule_model: RuleModel | None = None
 
     @classmethod
     def from_dict(
@@ -94,8 +118,12 @@ class AdaptRecipe:
         aligner: str = "auto",
         aligner_options: Mapping[str, Any] | None = None,
         lm: Mapping[str, Any] | None = None,
+        hierarchical: bool = False,
+        rules: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Build from options by name; those of the aligner and of the language model are given separately."""
+        """Build from options by name; those of the aligner, the language model and the rules are given separately."""
+        if rules and not hierarchical:
+            raise UsageError("rules are for hierarchical models; expected hierarchical=True")
         text, cleaning, table, adaptation = split_options(options, Preparation, Cleaning, PhraseModel, Adaptation)
         return cls(
             Adaptation.from_dict(adaptation),
@@ -104,12 +132,15 @@ class AdaptRecipe:
             ALIGNERS.get(aligner).from_dict(aligner_options or {}),
             PhraseModel.from_dict(table),
             KneserNey.from_dict(lm or {}),
+            RuleModel.from_dict(rules or {}) if hierarchical else None,
         )
 
     def described(self) -> dict[str, dict[str, Any]]:
         """Return all options, by stage."""
         parts = ("adaptation", "preparation", "cleaning", "phrase_model", "kneser_ney")
         named = {part: getattr(self, part).to_dict() for part in parts}
+        if self.rule_model is not None:
+            named["rule_model"] = self.rule_model.to_dict()
         return {**named, "aligner": {"name": self.aligner.name, **self.aligner.to_dict()}}
 
     def read(
@@ -154,35 +185,72 @@ class SystemBuilder:
         if len(corpora) < 2:
             raise UsageError(f"there is {len(corpora)} corpus; expected two or more, the one of the domain first")
         self._recipe, self._settings, self._casing, self._runtime = recipe, settings, casing, runtime
+        if recipe.adaptation.mix_reordering and not self._reorders:
+            raise UsageError("there are no orientations to mix; expected phrase tables with reordering")
         self._corpora = dict(corpora)
-        parts = [clean(bitext, recipe.cleaning, runtime=runtime).bitext for bitext in (*corpora.values(), tuning)]
-        # One vocabulary for all, so that ids need no conversion later.
-        self._whole = Bitext.concatenate(parts)
-        bounds = np.cumsum([0, *map(len, parts)])
-        self._rows = [np.arange(a, b) for a, b in itertools.pairwise(bounds.tolist())]
+        *self._texts, self._tuning = self._cleaned(tuning)
         self._domain = next(iter(corpora))
+
+    def _cleaned(self, tuning: Bitext) -> list[Bitext]:
+        """Clean the corpora and the tuning set; what is aligned together has one vocabulary."""
+        every = (*self._corpora.values(), tuning)
+        parts = [clean(bitext, self._recipe.cleaning, runtime=self._runtime).bitext for bitext in every]
+        if self._aligned_apart:
+            return parts
+        whole, bounds = Bitext.concatenate(parts), np.cumsum([0, *map(len, parts)])
+        return [whole.take(np.arange(*ends)) for ends in itertools.pairwise(bounds.tolist())]
+
+    @property
+    def _reorders(self) -> bool:
+        """True if tables have orientations; rules have none."""
+        return self._recipe.phrase_model.reordering and self._recipe.rule_model is None
+
+    @property
+    def _aligned_apart(self) -> bool:
+        return self._recipe.adaptation.align == "apart"
 
     def model(self, system: str) -> Model:
         """Build one of the systems, untuned."""
         if system not in SYSTEMS:
             raise UsageError(f"no system is called '{system}'; there are {', '.join(SYSTEMS)}")
         pairs, interpolation_weights = self._pairs(system)
+        parts, weights, settings = self._indexed(pairs, system)
+        lm, shares = self._language_model
+        if system == "pro-mix":
+            weights = weights.updated(interpolation_weights)
+            if self._recipe.adaptation.mix_lm:
+                lm = replace(lm, components=self._language_models, shares=tuple(shares.values()))
+                named = {f"{INTERPOLATION_PREFIX}{_LM}.{name}": share for name, share in shares.items()}
+                weights, interpolation_weights = weights.updated(named), interpolation_weights.updated(named)
+        first = next(iter(pairs.values()))
+        return Model(
+            source_vocab=first.source_vocab,
+            target_vocab=first.target_vocab,
+            language_models={_LM: lm},
+            weights=weights,
+            settings=settings,
+            casing=self._casing,
+            history=self._history(system, interpolation_weights),
+            **parts,
+        )
+
+    def _indexed(self, pairs: Mapping[str, PhrasePairs], system: str) -> tuple[dict[str, Any], Weights, Settings]:
+        """Return tables or grammars as parts of a model, with untuned weights and settings."""
+        scores, rule_model = {name: each.score_names for name, each in pairs.items()}, self._recipe.rule_model
+        alone = system == "in"
+        links = self._links(self._domain) if alone else self._joint_links
+        if rule_model is not None:
+            text = self._texts[0] if alone else self._joint_text
+            counts = reordered_nonterminals(text, links, rule_model, runtime=self._runtime)
+            with self._runtime.stage("indexing the rules"):
+                grammars = {name: Grammar.from_pairs(each, counts) for name, each in pairs.items()}
+            settings = replace(self._settings, span_limit=rule_model.max_span)
+            return {"tables": {}, "grammars": grammars}, initial_chart_weights(scores, [_LM]), settings
         with self._runtime.stage("indexing the phrase table"):
             tables = {name: PhraseTable.from_pairs(each) for name, each in pairs.items()}
         reorderings = sorted({name for table in tables.values() for name in table.log_reordering})
-        weights = initial_weights({name: table.score_names for name, table in tables.items()}, reorderings, [_LM])
-        return Model(
-            source_vocab=self._whole.source.vocab,
-            target_vocab=self._whole.target.vocab,
-            tables=tables,
-            language_models={_LM: self._language_model[0]},
-            weights=weights.updated(interpolation_weights if system == "pro-mix" else {}),
-            settings=with_reordering_limit(
-                self._settings, Ragged.concatenate(self._links[:-1]), self._recipe.phrase_model, runtime=self._runtime
-            ),
-            casing=self._casing,
-            history=self._history(system, interpolation_weights),
-        )
+        settings = with_reordering_limit(self._settings, links, self._recipe.phrase_model, runtime=self._runtime)
+        return {"tables": tables}, initial_weights(scores, reorderings, [_LM]), settings
 
     def _pairs(self, system: str) -> tuple[dict[str, PhrasePairs], Weights]:
         """Return the tables of a system by name, and the interpolation weights of the corpora if it is a mixture."""
@@ -193,32 +261,42 @@ class SystemBuilder:
         if system == "fill-up":
             union = self._union
             with self._runtime.stage("filling the first phrase table up"):
-                return {_TABLE: fill_up(union)}, Weights()
+                filled = fill_up(union)
+            # A union whose orientations are mixed has not those of all corpora.
+            mixes = self._recipe.adaptation.mix_reordering
+            return {_TABLE: replace_reordering(filled, self._joint) if mixes else filled}, Weights()
         if system == "log-linear":
             check_tables(self._tables)
-            joint = self._joint
-            with self._runtime.stage("looking up orientations"):
-                tables = [replace_reordering(pairs, joint) for pairs in self._tables.values()]
+            tables = with_common_vocabs([*self._tables.values()])
+            if self._reorders:
+                joint = self._joint
+                with self._runtime.stage("looking up orientations"):
+                    tables = [replace_reordering(pairs, joint) for pairs in tables]
             return {_TABLE if i == 0 else f"{_TABLE}{i + 1}": pairs for i, pairs in enumerate(tables)}, Weights()
         union = self._union
-        interpolation_weights = (
-            uniform_interpolation_weights(union) if system == "uniform" else self._perplexity_interpolation_weights
-        )
-        with self._runtime.stage("mixing the phrase tables"):
-            mixed = (
-                with_interpolation_weights(union, interpolation_weights)
-                if system == "pro-mix"
-                else collapse_mixture(union, interpolation_weights)
+        if system == "uniform":
+            interpolation_weights, orientations = (
+                uniform_interpolation_weights(union),
+                uniform_reordering_weights(union),
             )
-        return {_TABLE: mixed}, named_interpolation_weights(_TABLE, union, interpolation_weights)
+        else:
+            interpolation_weights, orientations = self._perplexity_interpolation_weights
+        mixed = with_interpolation_weights if system == "pro-mix" else collapse_mixture
+        with self._runtime.stage("mixing the phrase tables"):
+            pairs = mixed(union, interpolation_weights, orientations)
+        return {_TABLE: pairs}, named_interpolation_weights(_TABLE, union, interpolation_weights, orientations)
 
     def _history(self, system: str, interpolation_weights: Weights) -> dict[str, Any]:
         return {
             "system": system,
-            "corpora": {name: len(rows) for name, rows in zip(self._corpora, self._rows[:-1], strict=True)},
+            "corpora": {name: len(text) for name, text in zip(self._corpora, self._texts, strict=True)},
             "align": self._recipe.adaptation.align,
             "aligner": {"name": self._recipe.aligner.name, **self._recipe.aligner.to_dict()},
-            "phrase_model": self._recipe.phrase_model.to_dict(),
+            **(
+                {"phrase_model": self._recipe.phrase_model.to_dict()}
+                if self._recipe.rule_model is None
+                else {"rule_model": self._recipe.rule_model.to_dict()}
+            ),
             "language_model": {**self._recipe.kneser_ney.to_dict(), "weights": self._language_model[1]},
             **(
                 {"mixture": {"tables": list(self._corpora), "shares": dict(interpolation_weights)}}
@@ -228,16 +306,40 @@ class SystemBuilder:
         }
 
     @cached_property
-    def _links(self) -> list[Links]:
-        """The word alignment of each corpus, and of the tuning set last."""
-        if self._recipe.adaptation.align == "together":
-            links = self._aligned(self._whole)
-            return [links.take(rows) for rows in self._rows]
-        apart = [self._aligned(self._whole.take(rows)) for rows in self._rows[:-1]]
-        *training, tuning = self._rows
-        beside = self._whole.take(np.concatenate(training))
-        aligned = align_beside(self._whole.take(tuning), beside, self._recipe.aligner, runtime=self._runtime)
-        return [*apart, aligned]
+    def _links_together(self) -> list[Links]:
+        """The word alignment of each corpus, and of the tuning set last, from one alignment of all."""
+        parts = [*self._texts, self._tuning]
+        links, bounds = self._aligned(Bitext.concatenate(parts)), np.cumsum([0, *map(len, parts)])
+        return [links.take(np.arange(*ends)) for ends in itertools.pairwise(bounds.tolist())]
+
+    def _links(self, name: str) -> Links:
+        """The word alignment of one corpus."""
+        i = list(self._corpora).index(name)
+        if not self._aligned_apart:
+            return self._links_together[i]
+        if name not in self._links_apart:
+            self._links_apart[name] = self._aligned(self._texts[i])
+        return self._links_apart[name]
+
+    @cached_property
+    def _links_apart(self) -> dict[str, Links]:
+        return {}
+
+    @cached_property
+    def _joint_text(self) -> Bitext:
+        return Bitext.concatenate(self._texts)
+
+    @cached_property
+    def _joint_links(self) -> Links:
+        """The word alignment of all corpora, concatenated."""
+        return self._aligned(self._joint_text) if self._aligned_apart else Ragged.concatenate(self._links_together[:-1])
+
+    @cached_property
+    def _tuning_links(self) -> Links:
+        """The word alignment of the tuning set, which is too small to be aligned by itself."""
+        if not self._aligned_apart:
+            return self._links_together[-1]
+        return align_beside(self._tuning, self._joint_text, self._recipe.aligner, runtime=self._runtime)
 
     def _aligned(self, bitext: Bitext) -> Links:
         directions = self._recipe.aligner.align(bitext, runtime=self._runtime)
@@ -245,6 +347,8 @@ class SystemBuilder:
             return symmetrise(directions, self._recipe.phrase_model.symmetrisation, runtime=self._runtime)
 
     def _extracted(self, bitext: Bitext, links: Links) -> PhrasePairs:
+        if self._recipe.rule_model is not None:
+            return rules(bitext, links, self._recipe.rule_model, runtime=self._runtime)
         return phrase_pairs(bitext, links, self._recipe.phrase_model, runtime=self._runtime)
 
     @cached_property
@@ -255,7 +359,7 @@ class SystemBuilder:
         """The phrase pairs of one corpus."""
         if name not in self._made:
             i = list(self._corpora).index(name)
-            self._made[name] = self._extracted(self._whole.take(self._rows[i]), self._links[i])
+            self._made[name] = self._extracted(self._texts[i], self._links(name))
         return self._made[name]
 
     @cached_property
@@ -265,32 +369,43 @@ class SystemBuilder:
     @cached_property
     def _joint(self) -> PhrasePairs:
         """The phrase pairs of all corpora together."""
-        rows = np.concatenate(self._rows[:-1])
-        return self._extracted(self._whole.take(rows), Ragged.concatenate(self._links[:-1]))
+        return self._extracted(self._joint_text, self._joint_links)
 
     @cached_property
     def _union(self) -> PhrasePairs:
-        tables, joint = self._tables, self._joint if self._recipe.phrase_model.reordering else None
+        tables, mix = self._tables, self._recipe.adaptation.mix_reordering
+        joint = self._joint if self._reorders and not mix else None
         with self._runtime.stage("uniting the phrase tables"):
-            return unite_tables(tables, reordering=joint)
+            return unite_tables(tables, reordering=joint, mix_reordering=mix)
 
     @cached_property
-    def _perplexity_interpolation_weights(self) -> NDArray[np.float64]:
-        tuning, links = self._whole.take(self._rows[-1]), self._links[-1]
-        longest = self._recipe.phrase_model.max_phrase_length
-        pairs = tuning_pairs(tuning, links, longest, runtime=self._runtime)
-        return perplexity_interpolation_weights(self._union, pairs, runtime=self._runtime)
+    def _perplexity_interpolation_weights(self) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+        """The weights of the tables, a row for each score, and of mixed orientations, a row for each direction."""
+        text, links, rule_model = self._tuning, self._tuning_links, self._recipe.rule_model
+        if rule_model is not None:
+            found = TuningPairs(rules(text, links, rule_model.unpruned(), runtime=self._runtime))
+        else:
+            longest = self._recipe.phrase_model.max_phrase_length
+            found = tuning_pairs(text, links, longest, runtime=self._runtime)
+        return (
+            perplexity_interpolation_weights(self._union, found.pairs, runtime=self._runtime),
+            perplexity_reordering_weights(self._union, found, runtime=self._runtime),
+        )
+
+    @cached_property
+    def _language_models(self) -> dict[str, LanguageModel]:
+        models = {}
+        for name, corpus in self._corpora.items():
+            self._runtime.note(f"language model of {name}")
+            text = language_model_text([corpus.target])
+            models[name] = estimate_model(text, self._recipe.kneser_ney, runtime=self._runtime)
+        return models
 
     @cached_property
     def _language_model(self) -> tuple[LanguageModel, dict[str, float]]:
         """The mixture of the corpora's language models with least perplexity on the tuning set, and its weights."""
-        models = []
-        for name, corpus in self._corpora.items():
-            self._runtime.note(f"language model of {name}")
-            text = language_model_text([corpus.target])
-            models.append(estimate_model(text, self._recipe.kneser_ney, runtime=self._runtime))
-        held_out = self._whole.target.take(self._rows[-1])
-        weights = estimate_interpolation_weights(models, held_out, runtime=self._runtime)
+        models = [*self._language_models.values()]
+        weights = estimate_interpolation_weights(models, self._tuning.target, runtime=self._runtime)
         mixed = interpolate(models, weights, runtime=self._runtime)
         return LanguageModel.from_ngrams(mixed), dict(zip(self._corpora, weights.tolist(), strict=True))
 

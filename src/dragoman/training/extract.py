@@ -101,9 +101,17 @@ def score_reordering(
 
     p(orientation | pair) = (count + 0.5) / (count of the pair + 1.5) (Koehn et al. 2005).
     """
-    scores = np.empty((pairs, len(REORDERING_SCORES)), np.float32)
-    for column, orientation in ((0, instances.previous), (3, instances.next)):
-        slots = pair_of_instance.astype(np.int64) * 3 + orientation
-        counts = np.bincount(slots, minlength=3 * pairs).reshape(-1, 3) + 0.5
-        scores[:, column : column + 3] = counts / counts.sum(axis=1, keepdims=True)
-    return scores
+    counts = orientation_counts(instances, pair_of_instance, pairs).reshape(pairs, -1, 3) + 0.5
+    scores: NDArray[np.float32] = (counts / counts.sum(axis=2, keepdims=True)).astype(np.float32)
+    return scores.reshape(pairs, len(REORDERING_SCORES))
+
+
+def orientation_counts(
+    instances: PhraseInstances, pair_of_instance: NDArray[np.int32], pairs: int
+) -> NDArray[np.int64]:
+    """Count the orientations of each pair: six counts, in the order of REORDERING_SCORES."""
+    counts = [
+        np.bincount(pair_of_instance.astype(np.int64) * 3 + orientation, minlength=3 * pairs).reshape(-1, 3)
+        for orientation in (instances.previous, instances.next)
+    ]
+    return np.concatenate(counts, axis=1)

@@ -1,10 +1,11 @@
-"""Interpolation of the phrase tables of several models, with weights by perplexity (Sennrich 2012) or given."""
+"""Interpolation of the phrase tables or grammars of several models, by perplexity (Sennrich 2012) or given weights."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +15,12 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import Weights
 from dragoman.core.files import PathLike
 from dragoman.core.options import Options, option
-from dragoman.core.phrases import PhrasePairs
+from dragoman.core.phrases import DIRECTIONS, PhrasePairs
 from dragoman.core.runtime import Runtime
 from dragoman.formats.pharaoh import read_links
 from dragoman.model.bundle import Model
+from dragoman.model.corpus_grammar import CorpusGrammar
+from dragoman.model.grammar import Grammar
 from dragoman.model.mixture import (
     check_interpolation_weights,
     collapse_mixture,
@@ -25,16 +28,19 @@ from dragoman.model.mixture import (
     interpolation_weight_names,
     named_interpolation_weights,
     normalise_interpolation_weights,
+    rows_of_pairs,
     uniform_interpolation_weights,
+    uniform_reordering_weights,
     unite_tables,
     with_interpolation_weights,
 )
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.training.align.auto import Auto
 from dragoman.training.align.base import Aligner, symmetrise
-from dragoman.training.extract import extract_phrases
+from dragoman.training.extract import extract_phrases, orientation_counts
 from dragoman.training.lexical import lexical_tables
 from dragoman.training.prepare import clean
+from dragoman.training.rules.model import rules
 from dragoman.training.score import score_phrases
 
 Floats = NDArray[np.float64]
@@ -91,6 +97,9 @@ class Mixing(Options):
     )
     normalise: bool = option(False, "divide given shares by their sum; otherwise they must sum to 1")
     keep_components: bool = option(False, "keep each table's scores, so that the shares are weights that can be tuned")
+    mix_reordering: bool = option(
+        False, "interpolate the orientations of the tables, too; by default they are those of the base"
+    )
     max_phrase_length: int = option(7, "longest phrase taken from the tuning set", minimum=1, maximum=255)
 
 
@@ -112,59 +121,77 @@ def mix_models(
     aligner: Aligner = Auto(),
     runtime: Runtime = Runtime(),
 ) -> Model:
-    """Return a model with the mixture of the models' phrase tables.
+    """Return a model with the mixture of the models' phrase tables or grammars.
 
     Language models, orientations and settings are those of `base`, by default the first of the models. Shares by
     perplexity need a `tuning` set. If it has neither a word alignment nor a text to align it with, it is aligned
     together with the short source phrases of all tables, each with its best translation, from which the aligner learns
     the words.
     """
-    tables = tables_of(models)
+    parts = {name: _only_part(name, model) for name, model in models.items()}
     first = next(iter(models.values()))
     base = base or first
     _check_alike({**models, "base": base})
-    name, own = _only_table("base", base)
-    with runtime.stage("uniting the phrase tables"):
-        union = unite_tables(tables, reordering=own.to_pairs(base.source_vocab, base.target_vocab))
+    name, own = _only_part("base", base)
+    tables = {
+        each: part.to_pairs(model.source_vocab, model.target_vocab)
+        for (each, model), (_, part) in zip(models.items(), parts.values(), strict=True)
+    }
+    with runtime.stage(f"uniting the {_NAMED[first.kind]}s"):
+        union = unite_tables(
+            tables,
+            reordering=None if options.mix_reordering else own.to_pairs(base.source_vocab, base.target_vocab),
+            mix_reordering=options.mix_reordering,
+        )
     if options.weights == "perplexity":
         if tuning is None:
             raise UsageError("shares by perplexity need a tuning set: a source and a reference")
         links, bitext = _aligned(tuning, tables, aligner, runtime)
-        pairs = tuning_pairs(bitext, links, options.max_phrase_length, runtime=runtime)
-        interpolation_weights = perplexity_interpolation_weights(union, pairs, runtime=runtime)
+        if first.kind == "chart":
+            found = TuningPairs(rules(bitext, links, runtime=runtime))
+        else:
+            found = tuning_pairs(bitext, links, options.max_phrase_length, runtime=runtime)
+        interpolation_weights = perplexity_interpolation_weights(union, found.pairs, runtime=runtime)
+        orientations = perplexity_reordering_weights(union, found, runtime=runtime)
     else:
-        interpolation_weights = given_interpolation_weights(options, name, union)
-    with runtime.stage("mixing and indexing the phrase table"):
+        given = given_interpolation_weights(options, name, union)
+        interpolation_weights, orientations = given.pop(name), given
+    with runtime.stage(f"mixing and indexing the {_NAMED[first.kind]}"):
         return mixed_model(
-            base, name, union, interpolation_weights, keep_components=options.keep_components, how=options.weights
+            base,
+            name,
+            union,
+            interpolation_weights,
+            orientations,
+            keep_components=options.keep_components,
+            how=options.weights,
         )
 
 
-def tables_of(models: Mapping[str, Model]) -> dict[str, PhrasePairs]:
-    """Return the phrase table of each model, which must have exactly one."""
-    found = {}
-    for name, model in models.items():
-        _, table = _only_table(name, model)
-        found[name] = table.to_pairs(model.source_vocab, model.target_vocab)
-    return found
+_NAMED = {"phrase": "phrase table", "chart": "grammar"}
 
 
-def _only_table(name: str, model: Model) -> tuple[str, PhraseTable]:
-    if model.kind != "phrase":
-        raise UsageError(f"the model '{name}' is hierarchical; expected a phrase-based one")
-    if len(model.tables) != 1:
-        raise UsageError(f"the model '{name}' has {len(model.tables)} phrase tables; expected one")
+def _only_part(name: str, model: Model) -> tuple[str, PhraseTable | Grammar]:
+    """Return the only phrase table or grammar of a model, with its name there."""
+    parts: dict[str, PhraseTable | Grammar | CorpusGrammar] = {**model.tables, **model.grammars}
+    if len(parts) != 1:
+        raise UsageError(f"the model '{name}' has {len(parts)} {_NAMED[model.kind]}s; expected one")
     if model.sparse_features:
         raise UsageError(f"the model '{name}' has extra features; expected one without: add them after mixing")
-    ((table, found),) = model.tables.items()
+    ((part, found),) = parts.items()
+    if isinstance(found, CorpusGrammar):
+        raise UsageError(f"the model '{name}' extracts rules on demand; expected a grammar of rules")
     if found.components is not None:
-        raise UsageError(f"the model '{name}' is a mixture with components itself; expected a plain table")
-    return table, found
+        raise UsageError(f"the model '{name}' is a mixture with components itself; expected a plain one")
+    return part, found
 
 
 def _check_alike(models: Mapping[str, Model]) -> None:
     (first, one), *others = models.items()
     for name, other in others:
+        if one.kind != other.kind:
+            ours, theirs = _NAMED[one.kind], _NAMED[other.kind]
+            raise UsageError(f"the model '{first}' has a {ours}, and '{name}' has a {theirs}; expected the same")
         for setting in (
             "source_language",
             "target_language",
@@ -191,24 +218,28 @@ def mixed_model(
     name: str,
     union: PhrasePairs,
     interpolation_weights: NDArray[np.float64],
+    orientations: Mapping[str, NDArray[np.float64]],
     *,
     keep_components: bool = False,
     how: str = "",
 ) -> Model:
-    """Replace the tables of a model by a mixture; `how` is for its history."""
+    """Replace the table or grammar of a model by a mixture; `how` is for its history."""
     assert union.components is not None
-    named = named_interpolation_weights(name, union, interpolation_weights)
-    pairs = (
-        with_interpolation_weights(union, interpolation_weights)
-        if keep_components
-        else collapse_mixture(union, interpolation_weights)
+    named = named_interpolation_weights(name, union, interpolation_weights, orientations)
+    mixed = with_interpolation_weights if keep_components else collapse_mixture
+    pairs = mixed(union, interpolation_weights, orientations)
+    own = base.grammars.get(name)
+    part: dict[str, Any] = (
+        {"grammars": {name: Grammar.from_pairs(pairs, own.hole_counts)}}
+        if isinstance(own, Grammar)
+        else {"tables": {name: PhraseTable.from_pairs(pairs)}}
     )
     others = {each: value for each, value in base.weights.items() if each in base.feature_names}
     return replace(
         base,
         source_vocab=union.source_vocab,
         target_vocab=union.target_vocab,
-        tables={name: PhraseTable.from_pairs(pairs)},
+        **part,
         weights=Weights(others).updated(named if keep_components else {}),
         history={
             **base.history,
@@ -217,21 +248,27 @@ def mixed_model(
     )
 
 
-def given_interpolation_weights(options: Mixing, table: str, union: PhrasePairs) -> NDArray[np.float64]:
-    """Return the interpolation weights that the options give: equal ones, numbers, or a file with a line for each."""
+def given_interpolation_weights(options: Mixing, table: str, union: PhrasePairs) -> dict[str, NDArray[np.float64]]:
+    """Return the interpolation weights that the options give: equal ones, numbers, or a file with a line for each.
+
+    Those of the table, a row for each score, and those of orientations that are mixed, a row for each direction.
+    """
     assert union.components is not None
-    names = interpolation_weight_names(table, union.score_names, union.components.names)
     if options.weights == "uniform":
-        return uniform_interpolation_weights(union)
+        return {table: uniform_interpolation_weights(union), **uniform_reordering_weights(union)}
+    parts = {table: union.score_names, **dict.fromkeys(union.reordering_components, DIRECTIONS)}
+    names = {part: interpolation_weight_names(part, scores, union.components.names) for part, scores in parts.items()}
+    every = [row for rows in names.values() for row in rows]
     if Path(options.weights).exists():
-        interpolation_weights = _file_interpolation_weights(Path(options.weights), names)
+        interpolation_weights = _file_interpolation_weights(Path(options.weights), every)
     else:
-        interpolation_weights = np.tile(_numbers(options.weights, union.components.names), (len(names), 1))
-    what = [row[0].rpartition(".")[0] for row in names]
+        interpolation_weights = np.tile(_numbers(options.weights, union.components.names), (len(every), 1))
+    what = [row[0].rpartition(".")[0] for row in every]
     if options.normalise:
-        return normalise_interpolation_weights(interpolation_weights, what)
-    check_interpolation_weights(interpolation_weights, what)
-    return interpolation_weights
+        interpolation_weights = normalise_interpolation_weights(interpolation_weights, what)
+    else:
+        check_interpolation_weights(interpolation_weights, what)
+    return dict(zip(names, np.split(interpolation_weights, np.cumsum([*map(len, names.values())])[:-1]), strict=True))
 
 
 def _file_interpolation_weights(file: Path, names: list[list[str]]) -> NDArray[np.float64]:
@@ -258,11 +295,49 @@ def _numbers(text: str, tables: tuple[str, ...]) -> NDArray[np.float64]:
     return numbers
 
 
-def tuning_pairs(bitext: Bitext, links: Links, longest: int, *, runtime: Runtime = Runtime()) -> PhrasePairs:
-    """Extract the phrase pairs of an aligned tuning set, each with its number of occurrences as the last count."""
+class TuningPairs(NamedTuple):
+    """The phrase pairs or rules of a tuning set, with occurrences as the last count, and how often by orientation."""
+
+    pairs: PhrasePairs
+    orientations: NDArray[np.int64] | None = None
+
+
+def tuning_pairs(bitext: Bitext, links: Links, longest: int, *, runtime: Runtime = Runtime()) -> TuningPairs:
+    """Extract the phrase pairs of an aligned tuning set, and count them by orientation, in the order of its scores."""
     instances = extract_phrases(bitext, links, max_length=longest, runtime=runtime)
     lexical = lexical_tables(bitext, links)
-    return score_phrases(instances, bitext, links, lexical, runtime=runtime).pairs
+    found = score_phrases(instances, bitext, links, lexical, runtime=runtime)
+    counts = orientation_counts(instances, found.pair_of_instance, len(found.pairs))
+    return TuningPairs(found.pairs, counts)
+
+
+def perplexity_reordering_weights(
+    union: PhrasePairs, tuning: TuningPairs, *, runtime: Runtime = Runtime()
+) -> dict[str, NDArray[np.float64]]:
+    """Return for each direction the interpolation weights that minimise the cross-entropy of orientations, if mixed.
+
+    These are the orientations of the tuning set's pairs, as far as some table has the pair.
+    """
+    if not union.reordering_components or tuning.orientations is None:
+        return {}
+    has, rows = rows_of_pairs(union, tuning.pairs)
+    counts = tuning.orientations[has].astype(np.float64)
+    found = {}
+    for name, parts in union.reordering_components.items():
+        probabilities = parts.probabilities[rows].astype(np.float64)
+        weights = []
+        for direction, scores in zip(DIRECTIONS, np.split(np.arange(counts.shape[1]), len(DIRECTIONS)), strict=True):
+            events = probabilities[:, :, scores].transpose(1, 0, 2).reshape(len(parts.names), -1)
+            weights.append(
+                fit_mixture_weights(events, counts[:, scores].ravel(), iterations=_ITERATIONS, tolerance=_TOLERANCE)
+            )
+            runtime.note(f"{name}.{direction}: {_shown(parts.names, weights[-1])}")
+        found[name] = np.array(weights)
+    return found
+
+
+def _shown(names: Sequence[str], weights: NDArray[np.float64]) -> str:
+    return ", ".join(f"{name} {weight:.4f}" for name, weight in zip(names, weights, strict=True))
 
 
 def perplexity_interpolation_weights(
@@ -295,10 +370,7 @@ def perplexity_interpolation_weights(
             fit_mixture_weights(column[:, there], counts[there], iterations=_ITERATIONS, tolerance=_TOLERANCE)
         )
         entropy = -float(np.log2(interpolation_weights[-1] @ column[:, there]) @ counts[there] / counts[there].sum())
-        shown = ", ".join(
-            f"{name} {weight:.4f}"
-            for name, weight in zip(union.components.names, interpolation_weights[-1], strict=True)
-        )
+        shown = _shown(union.components.names, interpolation_weights[-1])
         runtime.note(f"{score}: {shown}; cross-entropy {entropy:.3f} bits of {int(counts[there].sum()):,} pairs")
     return np.array(interpolation_weights)
 
@@ -322,8 +394,13 @@ def align_beside(bitext: Bitext, beside: Bitext, aligner: Aligner, *, runtime: R
 
 
 def dictionary(table: PhrasePairs) -> Bitext:
-    """Return the short source phrases of a table, each with its best translation, as a parallel text."""
-    short = np.flatnonzero(table.sources.lengths[table.source_ids] <= _DICTIONARY)
+    """Return the short source phrases of a table, each with its best translation, as a parallel text.
+
+    Rules with nonterminals are left out.
+    """
+    holes = np.concatenate([[0], np.cumsum(table.sources.values < 0)])
+    fit = (table.sources.lengths <= _DICTIONARY) & (np.diff(holes[table.sources.offsets]) == 0)
+    short = np.flatnonzero(fit[table.source_ids])
     score = table.scores[short, table.score_names.index("fwd") if "fwd" in table.score_names else 0]
     order = short[np.lexsort((-score, table.source_ids[short]))]
     best = order[np.unique(table.source_ids[order], return_index=True)[1]]

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -154,3 +156,33 @@ def test_shares_are_normalised_row_by_row_if_they_can_be():
         with pytest.raises(UsageError, match="of a cannot be made to sum to 1"):
             normalise_interpolation_weights(np.array([row]), ["a"])
     check_interpolation_weights(np.array([[0.1] * 10]), ["ten tenths"])
+
+
+def test_orientations_are_mixed_by_direction_and_stay_distributions():
+    """A table that lacks a pair says nothing of its orientations: a third each."""
+    own = np.array([0.6, 0.3, 0.1, 0.2, 0.2, 0.6], np.float32)
+    tables = {
+        name: replace(phrase_pairs([(source, "the", (0.5,) * 4)]), reordering={"lr": orientations[None]})
+        for name, source, orientations in (("a", "la", own), ("b", "la maison", own[::-1].copy()))
+    }
+    union = unite_tables(tables, mix_reordering=True)
+    weights = {"lr": np.array([[0.75, 0.25], [0.5, 0.5]])}
+    found = as_dict(collapse_mixture(union, np.array([[0.5, 0.5]] * 4), weights))
+    unseen = np.full(6, 1 / 3)
+    share = np.repeat([0.75, 0.5], 3)
+    assert found["la", "the"][3]["lr"] == pytest.approx(share * own + (1 - share) * unseen)
+    assert found["la maison", "the"][3]["lr"] == pytest.approx(share * unseen + (1 - share) * own[::-1])
+    for row in found.values():
+        assert np.array(row[3]["lr"]).reshape(2, 3).sum(axis=1) == pytest.approx([1, 1])
+    with pytest.raises(UsageError, match="no orientations in common"):
+        unite_tables({name: replace(table, reordering={}) for name, table in tables.items()}, mix_reordering=True)
+
+
+def test_a_mixture_of_orientations_comes_back_from_its_arrays():
+    lr = {"lr": np.full((1, 6), 1 / 3, np.float32)}
+    tables = {name: replace(phrase_pairs([("la", "the", (0.5,) * 4)]), reordering=lr) for name in "ab"}
+    table = PhraseTable.from_pairs(unite_tables(tables, mix_reordering=True))
+    again = PhraseTable.rebuild(table.about(), table.arrays())
+    assert again.reordering_components["lr"].names == ("a", "b")
+    with pytest.raises(DataError, match=r"reordering_components\.lr"):
+        PhraseTable.rebuild(table.about(), {**table.arrays(), "reordering_components.lr": np.ones((1, 1), np.float32)})

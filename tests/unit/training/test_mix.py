@@ -14,12 +14,15 @@ from dragoman.model.parts import Settings, initial_weights
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.training.mix import (
     Mixing,
+    TuningPairs,
     TuningText,
     given_interpolation_weights,
     mix_models,
     perplexity_interpolation_weights,
+    perplexity_reordering_weights,
     tuning_pairs,
 )
+from oracles import chart_space, phrase_space
 from oracles.mixtures import mixed, random_tables
 from oracles.phrase_pairs import as_dict, phrase_pairs
 
@@ -66,7 +69,7 @@ def test_shares_by_perplexity_are_those_of_a_grid(count, steps):
 
 def test_pairs_of_a_tuning_set_are_counted():
     bitext = Bitext(Corpus.from_lines(["la maison", "la"]), Corpus.from_lines(["the house", "the"]))
-    pairs = tuning_pairs(bitext, links_of([[(0, 0), (1, 1)], [(0, 0)]]), 7)
+    pairs = tuning_pairs(bitext, links_of([[(0, 0), (1, 1)], [(0, 0)]]), 7).pairs
     counts = {key: row[2][2] for key, row in as_dict(pairs).items()}
     assert counts == {("la", "the"): 2, ("maison", "house"): 1, ("la maison", "the house"): 1}
 
@@ -126,9 +129,11 @@ def test_the_tuning_set_is_aligned_with_a_text_or_with_the_tables_themselves(wit
 
 def test_shares_that_are_given(tmp_path):
     union = unite_tables(random_tables(np.random.default_rng(10), 2))
-    np.testing.assert_allclose(given_interpolation_weights(Mixing(weights="0.7,0.3"), "tm", union), [[0.7, 0.3]] * 4)
     np.testing.assert_allclose(
-        given_interpolation_weights(Mixing(weights="7,3", normalise=True), "tm", union), [[0.7, 0.3]] * 4
+        given_interpolation_weights(Mixing(weights="0.7,0.3"), "tm", union)["tm"], [[0.7, 0.3]] * 4
+    )
+    np.testing.assert_allclose(
+        given_interpolation_weights(Mixing(weights="7,3", normalise=True), "tm", union)["tm"], [[0.7, 0.3]] * 4
     )
     for weights, why in (
         ("7,3", "the shares 7, 3 of mix.tm.bwd sum to 10; expected 1"),
@@ -140,7 +145,7 @@ def test_shares_that_are_given(tmp_path):
     file = tmp_path / "shares"
     shares = {f"mix.tm.{score}.{t}": 0.5 for score in SCORES for t in "ab"}
     Weights(shares | {"mix.tm.bwd.a": 0.25, "mix.tm.bwd.b": 0.75, "lm": 1}).write(file)
-    assert given_interpolation_weights(Mixing(weights=str(file)), "tm", union).tolist() == [
+    assert given_interpolation_weights(Mixing(weights=str(file)), "tm", union)["tm"].tolist() == [
         [0.25, 0.75],
         *[[0.5, 0.5]] * 3,
     ]
@@ -164,3 +169,26 @@ def test_models_that_cannot_be_mixed_are_refused():
     kept = mix_models({"in": one, "out": two}, Mixing(weights="uniform", keep_components=True))
     with pytest.raises(UsageError, match="'in' is a mixture with components itself"):
         mix_models({"in": kept, "out": two}, Mixing(weights="uniform"))
+
+
+def test_shares_of_orientations_are_those_of_the_table_that_explains_the_tuning_set():
+    """All pairs of the tuning set are monotone, as the first table has it, and the second does not."""
+    tables = {}
+    for name, orientations in (("in", [0.9, 0.05, 0.05]), ("out", [0.1, 0.1, 0.8])):
+        row = np.array([[*orientations, *orientations]], np.float32)
+        tables[name] = replace(phrase_pairs([("la", "the", (0.5,) * 4)]), reordering={"lr": row})
+    union = unite_tables(tables, mix_reordering=True)
+    tuning = TuningPairs(phrase_pairs([("la", "the", (0.5,) * 4)]), np.array([[9, 0, 0, 4, 0, 6]]))
+    found = perplexity_reordering_weights(union, tuning)["lr"]
+    assert found[0] == pytest.approx([1, 0], abs=1e-6)
+    # The maximum of 4 log(0.9 a + 0.1 (1 - a)) + 6 log(0.05 a + 0.8 (1 - a)).
+    grid = np.linspace(0, 1, 100_001)
+    best = grid[np.argmax(4 * np.log(0.1 + 0.8 * grid) + 6 * np.log(0.8 - 0.75 * grid))]
+    assert found[1, 0] == pytest.approx(best, abs=1e-4)
+
+
+def test_models_of_two_kinds_are_refused():
+    rng = np.random.default_rng(1)
+    models = {"in": phrase_space.random_model(rng), "out": chart_space.random_model(rng)}
+    with pytest.raises(UsageError, match="'in' has a phrase table, and 'out' has a grammar; expected the same"):
+        mix_models(models, Mixing(weights="uniform"))

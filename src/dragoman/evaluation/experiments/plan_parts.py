@@ -52,6 +52,9 @@ from dragoman.tuning.runs.job import Job
 
 _CORPUS = ("name", "source", "target")
 
+#: Keys of `[adapt]` that are no options of a stage that all systems have.
+_APART = ("aligner", "aligner_options", "lm", "hierarchical", "rules")
+
 #: The system whose interpolation weights are tuned, and the method that tunes them.
 _MIXED = "pro-mix"
 
@@ -118,8 +121,8 @@ def planned_systems(path: Path, values: Mapping[str, Any], out: Path) -> Planned
         if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
             raise UsageError(f"systems is {names!r}; expected a list of one or more names")
         check_systems(names, "system")
-        apart = {key: options.pop(key) for key in ("aligner", "aligner_options", "lm") if key in options}
-        for key in apart.keys() & {"aligner_options", "lm"}:
+        apart = {key: options.pop(key) for key in _APART if key in options}
+        for key in apart.keys() & {"aligner_options", "lm", "rules"}:
             if not isinstance(apart[key], dict):
                 raise UsageError(f"{key} is {apart[key]!r}; expected {{ name = value }}")
         recipe = AdaptRecipe.from_dict(options, **apart)

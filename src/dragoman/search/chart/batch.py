@@ -23,6 +23,7 @@ from dragoman.search.batch import (
     kernel_limits,
     lm_words,
     pair_rows,
+    refuse_other_mixtures,
     score_error,
     span_rows,
 )
@@ -92,7 +93,8 @@ class ChartBatch:
         self.hole_rows = [feature(rules) for feature in model.features_of(HoleFeature)]
 
     def reweighted(self, weights: Weights) -> ChartBatch:
-        """Return the same rules scored with other weights."""
+        """Return the same rules scored with other weights, with the same interpolation weights."""
+        refuse_other_mixtures(self.model, self.weights, weights)
         return ChartBatch(self.model, weights, self.rules, self._lm_ids, self._trees)
 
     @cached_property

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged, unique_ids
+from dragoman.model.parts import phrase_features
 from dragoman.search.chart.batch import FIRST, GLUE, GOAL, NOTHING, ChartBatch, Graphs
+from dragoman.search.mixed_scores import pair_counts
 
 #: What edges write that use no rule: `GOAL` and `FIRST` what their tail writes, `GLUE` its two, `NOTHING` nothing.
 _TEMPLATES = Ragged.of([[], [-1], [-1, -2]], np.int32)
@@ -84,6 +86,22 @@ def edge_features(
     parts += [_on_edges(rows, matches) for rows in batch.span_rows]
     parts += [_on_edges(holes.rows, holes.numbers(rules, matches)) for holes in batch.hole_rows]
     return FeatureRows.join(parts)
+
+
+def features_with_rules(
+    batch: ChartBatch, rules: NDArray[np.int32], matches: NDArray[np.int64], lm_scores: NDArray[np.float64]
+) -> FeatureRows:
+    """Return the features of edges, with the rules of mixed grammars in place of their scores."""
+    rows = edge_features(batch, rules, matches, lm_scores)
+    left, parts = set(rows.names), []
+    # Glue, whose codes are negative, finds the -1 at the end.
+    number, row = np.append(batch.rules.grammar, -1), np.append(batch.rules.row, -1)
+    at = np.maximum(rules, -1)
+    for i, (name, grammar) in enumerate(zip(batch.model.grammars, batch.rules.grammars, strict=True)):
+        if grammar.components is not None:
+            left -= set(phrase_features(name, grammar.score_names))
+            parts.append(pair_counts(name, np.where(number[at] == i, row[at], -1)))
+    return FeatureRows.join([rows.restricted([name for name in rows.names if name in left]), *parts])
 
 
 def hypergraph(batch: ChartBatch, graph: SentenceGraph, *, features: bool = True) -> Hypergraph:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +20,7 @@ from dragoman.model.parts import GRAMMAR_PENALTY
 from dragoman.search.batch import UNKNOWN_WORD, unknown_words
 from dragoman.search.chart.holes import reordered_holes
 from dragoman.search.fixed_translations import FixedTranslation
+from dragoman.search.mixed_scores import best_mixed, mixed_log_scores, runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,12 +191,22 @@ class RuleCollector:
         self._span_limit = span_limit
         self._limit = table_limit
         self._drop_unknown = drop_unknown
+        self._are_mixed = bool(model.interpolation_weight_names)
         self._columns = {name: i for i, name in enumerate(model.dense_features)}
 
     def collect(
-        self, source: Corpus, given: Sequence[Sequence[FixedTranslation]] = (), *, runtime: Runtime = Runtime()
+        self,
+        source: Corpus,
+        weights: Mapping[str, float],
+        given: Sequence[Sequence[FixedTranslation]] = (),
+        *,
+        runtime: Runtime = Runtime(),
     ) -> ChartRules:
-        """Collect the rules for tokenised sentences; `source` has a vocabulary of its own."""
+        """Collect the rules for tokenised sentences; `source` has a vocabulary of its own.
+
+        Weights matter only for the interpolation of mixtures.
+        """
+        interpolation_weights = self._model.interpolation_weights(weights) if self._are_mixed else {}
         tokens = source.vocab.map_to(self._model.source_vocab)[source.sentences.values]
         rows = Ragged(tokens, source.sentences.offsets)
         grammars = tuple(
@@ -218,7 +229,7 @@ class RuleCollector:
             here = kind == i
             used, numbers = unique_ids(node[here], len(grammar.symbols))
             sides[here] = numbers + count
-            parts.append(self._from_grammar(i, grammar, used))
+            parts.append(self._from_grammar(i, grammar, used, interpolation_weights))
             count += len(used)
         unknown = np.flatnonzero(kind == _UNKNOWN)
         sides[unknown] = count + np.arange(len(unknown))
@@ -251,18 +262,27 @@ class RuleCollector:
             source_ids=tokens,
         )
 
-    def _from_grammar(self, number: int, grammar: Grammar, nodes: NDArray[np.int64]) -> _Part:
+    def _from_grammar(
+        self,
+        number: int,
+        grammar: Grammar,
+        nodes: NDArray[np.int64],
+        interpolation_weights: Mapping[str, NDArray[np.float64]],
+    ) -> _Part:
+        name, parts = [*self._model.grammars][number], grammar.components
         first = grammar.first_rule[nodes]
         counts = grammar.first_rule[nodes + 1] - first
-        if self._limit:
-            counts = np.minimum(counts, self._limit)
-        starts = np.cumsum(counts) - counts
-        row = np.arange(counts.sum()) + np.repeat(first - starts, counts)
+        if parts is None:
+            row, counts = runs(first, np.minimum(counts, self._limit) if self._limit else counts)
+            scores = grammar.log_scores[row]
+        else:
+            mixed = interpolation_weights[name]
+            row, counts = best_mixed(parts, grammar.score_names, (first, counts), mixed, self._limit)
+            scores = mixed_log_scores(parts, row, mixed)
         words = grammar.targets.take(row)
         dense = self._dense(words)
-        name = [*self._model.grammars][number]
         column = self._columns[f"{name}.{grammar.score_names[0]}"]
-        dense[:, column : column + len(grammar.score_names)] = grammar.log_scores[row]
+        dense[:, column : column + len(grammar.score_names)] = scores
         if number:
             dense[:, self._columns[f"{name}.{GRAMMAR_PENALTY}"]] = 1
         return _Part(counts, words, row, dense)

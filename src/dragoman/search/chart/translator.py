@@ -17,7 +17,7 @@ from dragoman.forest.kbest import nbest
 from dragoman.search.batch import BatchResult, encode_targets, refuse_too_large
 from dragoman.search.chart.batch import ChartBatch, ChartOutcome, Graphs, check_scores
 from dragoman.search.chart.derivation_tree import describe
-from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
+from dragoman.search.chart.graph import SentenceGraph, edge_features, features_with_rules, hypergraph
 from dragoman.search.chart.rules import RuleCollector
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
@@ -49,7 +49,7 @@ class ChartTranslator(Translator):
     def batch(self, lines: Sequence[str]) -> ChartBatch:
         """Collect and score the rules for some tokenised sentences, which may have markup if that is on."""
         source, given, trees = self._read(lines)
-        rules = self._collector.collect(source, given, runtime=self.runtime)
+        rules = self._collector.collect(source, self.weights, given, runtime=self.runtime)
         batch = ChartBatch(self.model, self.weights, rules, self._lm_ids, trees)
         if self._by_score and self._table_limit:
             best = rules.take(batch.best_rules(self._table_limit, runtime=self.runtime))
@@ -99,11 +99,20 @@ class ChartResult(BatchResult[ChartBatch, ChartOutcome]):
 
     def nbest(self, k: int, *, distinct: bool = False) -> NBest:
         """Return the k best hypotheses of each sentence; only their edges' features are computed."""
+        return self._nbest(k, distinct=distinct)
+
+    def pair_lists(self, k: int) -> NBest:
+        """Return the k best hypotheses with the rules of mixed grammars as features in place of their scores."""
+        return self._nbest(k, with_rules=True)
+
+    def _nbest(self, k: int, *, distinct: bool = False, with_rules: bool = False) -> NBest:
         graphs = [SentenceGraph.of(self.batch, self._every, i) for i in range(len(self))]
         plain = [hypergraph(self.batch, graph, features=False) for graph in graphs]
-        return nbest(
-            plain, k, distinct=distinct, features=lambda used: self._features(graphs, used), runtime=self._runtime
-        )
+
+        def features(used: Sequence[NDArray[np.integer]]) -> FeatureRows:
+            return self._features(graphs, used, with_rules=with_rules)
+
+        return nbest(plain, k, distinct=distinct, features=features, runtime=self._runtime)
 
     def hypergraph(self, i: int, *, features: bool = True) -> Hypergraph:
         """Return the hypergraph of sentence i."""
@@ -127,9 +136,15 @@ class ChartResult(BatchResult[ChartBatch, ChartOutcome]):
             raise UsageError("the search kept no hypergraphs; search with forests=True")
         return self.found.every
 
-    def _features(self, graphs: Sequence[SentenceGraph], edges: Sequence[NDArray[np.integer]]) -> FeatureRows:
+    def _features(
+        self,
+        graphs: Sequence[SentenceGraph],
+        edges: Sequence[NDArray[np.integer]],
+        *,
+        with_rules: bool = False,
+    ) -> FeatureRows:
         pairs = list(zip(graphs, edges, strict=True))
-        return edge_features(
+        return (features_with_rules if with_rules else edge_features)(
             self.batch,
             np.concatenate([graph.rules[used] for graph, used in pairs]),
             np.concatenate([graph.matches[used] for graph, used in pairs]),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.corpus import BOS, EOS, SPECIAL
-from dragoman.core.errors import DataError, UsageError
+from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import Weights
 from dragoman.core.phrases import REORDERING_SCORES
 from dragoman.core.ragged import Ragged
@@ -27,6 +27,7 @@ from dragoman.search.batch import (
     kernel_limits,
     lm_words,
     pair_rows,
+    refuse_other_mixtures,
     score_error,
     span_rows,
 )
@@ -91,10 +92,7 @@ class PhraseBatch:
 
     def reweighted(self, weights: Weights) -> PhraseBatch:
         """Return the same options scored with other weights, with the same interpolation weights."""
-        if any(weights.get(name) != self.weights.get(name) for name in self.model.interpolation_weight_names):
-            raise UsageError(
-                "weights with other shares of mixed tables (mix.*) are for other options; expected the same"
-            )
+        refuse_other_mixtures(self.model, self.weights, weights)
         return PhraseBatch(self.model, weights, self.options, self._lm_ids, self._trees)
 
     @cached_property

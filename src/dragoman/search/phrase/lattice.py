@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,13 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.model.parts import phrase_features, reordering_features
+from dragoman.search.mixed_scores import pair_counts
 from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, boundary_names
-from dragoman.search.translation import pair_feature
+from dragoman.search.phrase.translation_options import PhraseOptions
+from dragoman.search.translation import orientation_marks
+
+#: Monotone, swap and other.
+_ORIENTATIONS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +78,35 @@ def features_with_pairs(edges: Edges, batch: PhraseBatch) -> FeatureRows:
             continue
         left -= set(phrase_features(name, table.score_names))
         # Where there is no option, -1 finds the -1 at the end.
-        row = np.append(batch.options.rows[:, i], -1)[edges.option]
-        there = row >= 0
-        used, ids = np.unique(row[there], return_inverse=True)
-        offsets = np.concatenate([[0], np.cumsum(there)]).astype(np.int64)
-        names = tuple(pair_feature(name, pair) for pair in used.tolist())
-        parts.append(FeatureRows(names, offsets, ids.astype(np.int32), np.ones(len(ids))))
+        rows_of = np.append(batch.options.rows[:, i], -1)
+        parts.append(pair_counts(name, rows_of[edges.option]))
+        for reordering in table.reordering_components:
+            left -= set(reordering_features(reordering))
+            parts += _orientation_counts(edges, batch, rows_of, orientation_marks(name, reordering))
     return FeatureRows.join([rows.restricted([name for name in rows.names if name in left]), *parts])
+
+
+def _orientation_counts(
+    edges: Edges, batch: PhraseBatch, rows: NDArray[np.int64], marks: Sequence[str]
+) -> list[FeatureRows]:
+    """Count pairs by orientation: those of options to what is before them, then of what is before to options."""
+    placed = edges.option >= 0
+    orientation = np.full(len(placed), -1)
+    orientation[placed] = _orientations(batch.options, edges.option[placed], edges.previous[placed])
+    found = []
+    for s, mark in enumerate(marks):
+        pairs = rows[edges.option if s < _ORIENTATIONS else np.where(placed, edges.previous, -1)]
+        found.append(pair_counts(mark, np.where(orientation == s % _ORIENTATIONS, pairs, -1)))
+    return found
+
+
+def _orientations(
+    options: PhraseOptions, here: NDArray[np.int64], before: NDArray[np.int64]
+) -> NDArray[np.integer[Any]]:
+    """Return the orientation of options to those before, -1 at the sentence's start: monotone, swap or other."""
+    end_before = np.where(before >= 0, options.end[before], 0)
+    swapped = (before >= 0) & (options.end[here] == options.begin[before])
+    return np.where(options.begin[here] == end_before, 0, np.where(swapped, 1, 2))
 
 
 def _part(offsets: NDArray[np.int64], sentence: int) -> slice:
@@ -145,8 +173,7 @@ def edge_features(
         dense[:, column[name]] = lm_scores[:, k]
     end_before = np.where(before >= 0, options.end[before], 0)
     dense[placed, column["distortion"]] = -np.abs(options.begin[here] - end_before)
-    swapped = (before >= 0) & (options.end[here] == options.begin[before])
-    orientation = np.where(options.begin[here] == end_before, 0, np.where(swapped, 1, 2))
+    orientation = _orientations(options, here, before)
     edges = np.flatnonzero(placed)
     follows = before >= 0
     for r, name in enumerate(model.reorderings):

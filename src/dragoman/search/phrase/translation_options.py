@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.corpus import Corpus, Vocab
-from dragoman.core.phrases import Components
 from dragoman.core.ragged import Ragged
 from dragoman.model.bundle import Model
-from dragoman.model.phrase_table import PhraseTable, log_scores
+from dragoman.model.mixture import of_orientations
+from dragoman.model.phrase_table import PhraseTable
 from dragoman.search.batch import UNKNOWN_WORD, unknown_words
 from dragoman.search.fixed_translations import FixedTranslation
+from dragoman.search.mixed_scores import best_mixed, mixed_log_scores, runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +221,7 @@ class OptionCollector:
             rows=rows,
             unknown=is_unknown,
             dense=self._dense(rows, words.lengths, is_unknown, interpolation_weights),
-            reordering=self._reordering(rows),
+            reordering=self._reordering(rows, interpolation_weights),
             source_ids=tokens,
             tables=tuple(self._tables),
         )
@@ -241,7 +242,7 @@ class OptionCollector:
             phrase = found[position, column]
             if table.components is None:
                 first = table.first_pair[phrase]
-                row, count = _runs(first, self._limited(table.first_pair[phrase + 1] - first))
+                row, count = runs(first, self._limited(table.first_pair[phrase + 1] - first))
             else:
                 row, count = self._best_mixed(table, phrase, interpolation_weights[name])
             spans.append(np.repeat(np.stack([position, column + 1], axis=1), count, axis=0))
@@ -260,22 +261,13 @@ class OptionCollector:
         self, table: PhraseTable, phrase: NDArray[np.integer], interpolation_weights: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the rows of the best pairs of phrases by the p(e|f) of a mixture, and their number per phrase."""
+        assert table.components is not None
         distinct, place = np.unique(phrase, return_inverse=True)
         first = table.first_pair[distinct]
-        row, count = _runs(first, table.first_pair[distinct + 1] - first)
-        assert table.components is not None
-        if "fwd" in table.score_names:
-            score = table.score_names.index("fwd")
-            parts = table.components.probabilities[row, :, score, None]
-            mixed = (
-                Components(table.components.names, parts)
-                .mixed(interpolation_weights[score : score + 1])[:, 0]
-                .astype(np.float32)
-            )
-            row = row[np.lexsort((-mixed, np.repeat(np.arange(len(distinct)), count)))]
-        kept = self._limited(count)
-        best, kept = _runs((np.cumsum(count) - count)[place], kept[place])
-        return row[best], kept
+        groups = first, table.first_pair[distinct + 1] - first
+        row, kept = best_mixed(table.components, table.score_names, groups, interpolation_weights, self._limit)
+        best, count = runs((np.cumsum(kept) - kept)[place], kept[place])
+        return row[best], count
 
     def _dense(
         self,
@@ -291,33 +283,28 @@ class OptionCollector:
         for i, (name, table) in enumerate(self._model.tables.items()):
             here = rows[:, i] >= 0
             first = self._columns[f"{name}.{table.score_names[0]}"]
-            own, mixed = rows[here, i], table.components is not None
-            scores = _mixed(table, own, interpolation_weights[name]) if mixed else table.log_scores[own]
+            own, parts = rows[here, i], table.components
+            scores = (
+                table.log_scores[own] if parts is None else mixed_log_scores(parts, own, interpolation_weights[name])
+            )
             dense[here, first : first + len(table.score_names)] = scores
         return dense
 
-    def _reordering(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _reordering(
+        self, rows: NDArray[np.int64], interpolation_weights: Mapping[str, NDArray[np.float64]]
+    ) -> NDArray[np.float64]:
         scores = np.zeros((len(self._model.reorderings), len(rows), 6))
         for r, name in enumerate(self._model.reorderings):
             for i, table in enumerate(self._tables):
                 if name in table.log_reordering:
                     here = rows[:, i] >= 0
-                    scores[r, here] = table.log_reordering[name][rows[here, i]]
+                    own, parts = rows[here, i], table.reordering_components.get(name)
+                    scores[r, here] = (
+                        table.log_reordering[name][own]
+                        if parts is None
+                        else mixed_log_scores(parts, own, of_orientations(interpolation_weights[name]))
+                    )
         return scores
-
-
-def _runs(first: NDArray[np.int64], count: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the numbers of runs that begin at `first`, one run after the other, and the length of each."""
-    starts = np.cumsum(count) - count
-    return np.arange(count.sum()) + np.repeat(first - starts, count), count
-
-
-def _mixed(
-    table: PhraseTable, rows: NDArray[np.int64], interpolation_weights: NDArray[np.float64]
-) -> NDArray[np.float32]:
-    """Return the log scores of pairs in a mixture, exactly as a collapsed table would have them."""
-    assert table.components is not None
-    return log_scores(table.components.take(rows).mixed(interpolation_weights).astype(np.float32))
 
 
 def _merged(

@@ -147,6 +147,10 @@ class RuleModel(RuleExtraction):
         if self.prune_significance is not None:
             least_significance(self.prune_significance)
 
+    def unpruned(self) -> RuleModel:
+        """Return the options of extraction without pruning."""
+        return replace(self, min_count=0.0, prune_limit=0, prune_score=0.0, prune_significance=None)
+
     @property
     def prunes(self) -> bool:
         """True if some rules are dropped."""

@@ -31,16 +31,21 @@ class ProMix(Pro):
     Models (NAACL 2013).
 
     Samples pairs of candidates as PRO does. The scores of mixed tables are Σ log Σ_t λ_t p_t over the phrases of a
-    candidate. The weights w and the interpolation weights λ together put the better one of each pair first (equations
-    5 and 6): they minimise PRO's loss, with the Gaussian prior on w only, and on request with a Dirichlet prior on λ.
+    candidate, those of mixed grammars over its rules, of mixed reordering tables over the orientations of its phrases,
+    of mixed language models (footnote 3) over its words. The weights w and the interpolation weights λ together put
+    the better one of each pair first (equations 5 and 6): they minimise PRO's loss, with the Gaussian prior on w only,
+    and on request with a Dirichlet prior on λ.
 
-    Each score has its own λ = 0.001 + (1 - 0.001 T) softmax(θ) for T tables: they sum to 1 and none is less
-    than 0.001 for any θ, for any number of tables. L-BFGS with exact gradients minimises in w and θ at once (θ
-    between bounds beyond which nothing changes), from the old weights; the loss is convex in w but not in λ, so this
-    finds a local minimum. Without mixtures in the problem this is PRO.
+    Each score, or direction of orientations, has its own λ = 0.001 + (1 - 0.001 T) softmax(θ) for T tables: they sum
+    to 1 and none is less than 0.001 for any θ, for any number of tables. L-BFGS with exact gradients minimises in w
+    and θ at once (θ between bounds beyond which nothing changes), from the old weights; the loss is convex in w but
+    not in λ, so this finds a local minimum. Without mixtures in the problem this is PRO.
 
     A step costs one pass over the features of each pair and over the phrase pairs that its two candidates do not share.
-    Departures: as for `pro`; interpolation weights begin at least 0.01 from their bounds, where a softmax is flat.
+    Departures: as for `pro`. The paper has one λ for two tables, between bounds of L-BFGS; here a softmax, for any
+    number of them, and λ begin at least 0.01 from their bounds, where it is flat. The paper does not say whether its
+    Gaussian prior is on λ as well. It mixes phrase tables only. Searches use a mixture of language models as one
+    back-off model, whose n-grams that no component has differ a little from Σ λ p; lists have Σ λ p.
     """
 
     name: ClassVar[str] = "pro-mix"

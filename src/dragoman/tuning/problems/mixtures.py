@@ -1,7 +1,7 @@
 """Mixtures of tables whose interpolation weights are tuned (Haddow 2013): evidence with components, and the problem.
 
-A score of a candidate is Σ n log Σ_t λ_t p_t over its phrase pairs, each with count n: not a linear function of
-the interpolation weights λ, but a smooth one.
+A score of a candidate is Σ n log Σ_t λ_t p_t over its phrase pairs or rules, each with count n: not a linear function
+of the interpolation weights λ, but a smooth one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.feature_rows import Weights
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.core.files import output_folder
 from dragoman.core.nbest import NBest
 from dragoman.core.options import format_toml, read_toml
@@ -25,11 +25,12 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.store import check_numbers, load_arrays, save_arrays, typed_array
 from dragoman.metrics.metric import Scorer
 from dragoman.model.bundle import Model
-from dragoman.model.mixture import interpolation_weight_names, read_interpolation_weights
-from dragoman.model.parts import in_folder, phrase_features
+from dragoman.model.mixture import INTERPOLATION_PREFIX, read_interpolation_weights
+from dragoman.model.parts import in_folder, phrase_features, reordering_features
 from dragoman.model.phrase_table import LOG_ZERO
-from dragoman.search.translation import PAIR_MARK
+from dragoman.search.translation import PAIR_MARK, orientation_marks
 from dragoman.tuning.problems.evidence import DecodedLists
+from dragoman.tuning.problems.lm_windows import words_in_use
 from dragoman.tuning.problems.problem import Problem, Ranges, is_weight
 
 Vector = NDArray[np.float64]
@@ -144,8 +145,9 @@ class MixedRows:
 
 
 def interpolation_groups(mixtures: Sequence[MixedScores]) -> list[NDArray[np.int64]]:
-    """Return where the interpolation weights that sum to 1 are among the weights, if they are tuned."""
-    return [row for one in mixtures for row in one.interpolation_columns if (row >= 0).all()]
+    """Return where interpolation weights that sum to 1 are among the weights, if they are tuned; each group once."""
+    rows = [row for one in mixtures for row in one.interpolation_columns if (row >= 0).all()]
+    return [*{tuple(row.tolist()): row for row in rows}.values()]
 
 
 _LISTS, _MIXTURES, _INTERPOLATION_FILE = "lists", "mixtures.toml", "shares.txt"
@@ -153,12 +155,33 @@ _LISTS, _MIXTURES, _INTERPOLATION_FILE = "lists", "mixtures.toml", "shares.txt"
 
 @dataclass(frozen=True, eq=False)
 class MixedPairs:
-    """The pairs of one mixed table that occur in lists: their rows there, ascending, and their components."""
+    """Pairs of a mixture that occur in lists: their rows in a table, ascending, and their components.
 
-    table: str
-    score_names: tuple[str, ...]
+    Features of lists that begin with `mark` (see `pair_feature`) count them. `feature_names` are the features that
+    their scores give, and `mixture_names` the mixtures whose interpolation weights the scores have: both are `tm.fwd`
+    for the score `fwd` of the table `tm`, which is the mark. Pairs are counted by orientation for reordering models:
+    those with the mark `tm.lr.bwd.mono` give the feature `lr.bwd.mono`, with the weights of the mixture `lr.bwd`. Of a
+    language model `lm`, these are words with their histories; all three names are `lm`.
+    """
+
+    mark: str
+    feature_names: tuple[str, ...]
+    mixture_names: tuple[str, ...]
     rows: NDArray[np.int64]
     components: Components
+
+    @classmethod
+    def of(
+        cls, nbest: NBest, mark: str, names: tuple[Sequence[str], Sequence[str]], components: Components
+    ) -> MixedPairs:
+        """Return the pairs of a mixture that occur in lists; `names` are those of features and mixtures."""
+        rows = np.unique(_pairs_among(nbest.features.names, mark)[1])
+        return cls(mark, tuple(names[0]), tuple(names[1]), rows, components.take(rows))
+
+    @property
+    def is_table(self) -> bool:
+        """True if each score has a mixture of its own: these are pairs of a phrase table or rules of a grammar."""
+        return self.feature_names == self.mixture_names != (self.mark,)
 
     def joined(self, other: MixedPairs) -> MixedPairs:
         """Return the pairs of both, each once."""
@@ -169,7 +192,10 @@ class MixedPairs:
     @property
     def names(self) -> list[list[str]]:
         """The names of the interpolation weights, a row for each score."""
-        return interpolation_weight_names(self.table, self.score_names, self.components.names)
+        return [
+            [f"{INTERPOLATION_PREFIX}{mixture}.{component}" for component in self.components.names]
+            for mixture in self.mixture_names
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,10 +209,22 @@ class DecodedMixtures(DecodedLists):
     def of(cls, nbest: NBest, model: Model, weights: Weights) -> DecodedMixtures:
         """Add the model's components of all pairs in lists (`SearchResult.pair_lists`)."""
         tables = []
+        for name, part in model.mixed_parts.items():
+            assert part.components is not None
+            names = phrase_features(name, part.score_names)
+            tables.append(MixedPairs.of(nbest, name, (names, names), part.components))
         for name, table in model.tables.items():
-            if table.components is not None:
-                rows = np.unique(_pairs_among(nbest.features.names, name)[1])
-                tables.append(MixedPairs(name, table.score_names, rows, table.components.take(rows)))
+            for reordering, parts in table.reordering_components.items():
+                features, marks = reordering_features(reordering), orientation_marks(name, reordering)
+                for s, (feature, mark) in enumerate(zip(features, marks, strict=True)):
+                    own = replace(parts, probabilities=parts.probabilities[:, :, s, None])
+                    tables.append(MixedPairs.of(nbest, mark, ([feature], [feature.rpartition(".")[0]]), own))
+        for name, lm in model.language_models.items():
+            if lm.components:
+                words = words_in_use(nbest, name, lm)
+                others = [feature for feature in nbest.features.names if feature != name]
+                nbest = replace(nbest, features=FeatureRows.join([nbest.features.restricted(others), words.counts]))
+                tables.append(MixedPairs(name, (name,), (name,), words.rows, words.components))
         return cls(nbest, tuple(tables), Weights({name: weights[name] for name in model.interpolation_weight_names}))
 
     def merged_with(self, earlier: DecodedLists) -> DecodedMixtures:
@@ -215,7 +253,7 @@ class DecodedMixtures(DecodedLists):
         from scipy.sparse import csr_matrix
 
         features = self.nbest.features
-        ids, rows = _pairs_among(features.names, table.table)
+        ids, rows = _pairs_among(features.names, table.mark)
         # Columns that are none of our pairs are left out; -1 stands for them.
         column = np.full(len(features.names), -1, np.int64)
         column[ids] = np.searchsorted(table.rows, rows)
@@ -226,7 +264,7 @@ class DecodedMixtures(DecodedLists):
         return MixedScores(
             counts=csr_matrix((features.values[kept], columns[kept], offsets), shape=shape),
             probabilities=np.ascontiguousarray(table.components.probabilities.transpose(2, 1, 0), np.float64),
-            columns=np.array([place.get(name, -1) for name in phrase_features(table.table, table.score_names)]),
+            columns=np.array([place.get(name, -1) for name in table.feature_names]),
             interpolation_columns=np.array([[place.get(name, -1) for name in row] for row in table.names]),
             interpolation_weights=read_interpolation_weights(table.names, self.interpolation_weights),
         )
@@ -236,15 +274,18 @@ class DecodedMixtures(DecodedLists):
         found = {}
         first = self.nbest.features.take(self.nbest.sentences[:-1])
         for table in self.tables:
-            ids, rows = _pairs_among(first.names, table.table)
+            if not table.is_table:
+                continue
+            ids, rows = _pairs_among(first.names, table.mark)
             counts = np.bincount(first.ids, first.values, len(first.names))[ids]
-            score = table.score_names.index("fwd") if "fwd" in table.score_names else 0
+            forward = f"{table.mark}.fwd"
+            score = table.feature_names.index(forward) if forward in table.feature_names else 0
             parts = table.components.probabilities[np.searchsorted(table.rows, rows), :, score].astype(np.float64)
             parts *= read_interpolation_weights(table.names, self.interpolation_weights)[score]
             there = (counts > 0) & (parts.sum(axis=1) > 0)
             parts = parts[there] / parts[there].sum(axis=1, keepdims=True)
             fractions = counts[there] @ parts / max(counts[there].sum(), 1)
-            found[table.table] = dict(zip(table.components.names, fractions.round(4).tolist(), strict=True))
+            found[table.mark] = dict(zip(table.components.names, fractions.round(4).tolist(), strict=True))
         return {"shares": dict(self.interpolation_weights), "phrases_from": found}
 
     def save(self, folder: Path) -> None:
@@ -254,11 +295,10 @@ class DecodedMixtures(DecodedLists):
             self.interpolation_weights.write(partial / _INTERPOLATION_FILE)
             about = []
             for table in self.tables:
-                save_arrays(
-                    partial / table.table, {"rows": table.rows, "probabilities": table.components.probabilities}
-                )
-                names = {"scores": list(table.score_names), "components": list(table.components.names)}
-                about.append({"table": table.table, **names})
+                save_arrays(partial / table.mark, {"rows": table.rows, "probabilities": table.components.probabilities})
+                scores = [name.removeprefix(f"{table.mark}.") for name in table.feature_names]
+                row = {"table": table.mark, "scores": scores, "components": list(table.components.names)}
+                about.append(row if table.is_table else row | {"mixtures": list(table.mixture_names)})
             (partial / _MIXTURES).write_text(format_toml({"mixture": about}), encoding="utf-8")
 
     @classmethod
@@ -270,11 +310,12 @@ class DecodedMixtures(DecodedLists):
         tables = []
         for row in rows if isinstance(rows, list) else [rows]:
             names = [row.get("scores"), row.get("components")] if isinstance(row, dict) else [None]
+            names += [row["mixtures"]] if isinstance(row, dict) and "mixtures" in row else []
             if not all(isinstance(one, list) and all(isinstance(n, str) for n in one) for one in names) or (
                 row.get("table") not in there - {_LISTS}
             ):
                 raise DataError(f"has a mixture {row}", path=folder / _MIXTURES, expected="table, scores, components")
-            tables.append(_checked(row["table"], tuple(row["scores"]), tuple(row["components"]), folder, nbest))
+            tables.append(_checked(row, folder, nbest))
             try:
                 read_interpolation_weights(tables[-1].names, weights)
             except UsageError as error:
@@ -282,18 +323,23 @@ class DecodedMixtures(DecodedLists):
         return cls(nbest, tuple(tables), weights)
 
 
-def _checked(name: str, scores: tuple[str, ...], components: tuple[str, ...], folder: Path, nbest: NBest) -> MixedPairs:
-    """Return the pairs of a table, if every pair in the lists is among them."""
+def _checked(row: Mapping[str, Any], folder: Path, nbest: NBest) -> MixedPairs:
+    """Return the pairs of a mixture that `row` describes, if every pair in the lists is among them."""
+    name, components = row["table"], tuple(row["components"])
+    mixtures = tuple(row.get("mixtures", phrase_features(name, row["scores"])))
+    features = tuple(row["scores"]) if "mixtures" in row else mixtures
+    if len(features) != len(mixtures):
+        raise DataError(f"has a mixture {row}", path=folder / _MIXTURES, expected="as many scores as mixtures")
 
     def fitting() -> MixedPairs:
         arrays, part = load_arrays(folder / name), "pairs of a mixed table"
         rows = typed_array(arrays, "rows", np.int64, (None,), part)
-        shape = (len(rows), len(components), len(scores))
+        shape = (len(rows), len(components), len(features))
         probabilities = typed_array(arrays, "probabilities", np.float32, shape, part)
         check_numbers("probabilities", probabilities)
         if np.any(np.diff(rows) <= 0) or not np.isin(_pairs_among(nbest.features.names, name)[1], rows).all():
             raise DataError("the array 'rows' does not have the pairs of the lists", expected=part)
-        return MixedPairs(name, scores, rows, Components(components, probabilities))
+        return MixedPairs(name, features, mixtures, rows, Components(components, probabilities))
 
     return in_folder(folder / name, fitting)
 

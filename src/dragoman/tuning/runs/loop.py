@@ -44,6 +44,9 @@ _TUNING_SCORE = "tuning_score"
 
 Keep = Literal["best", "held-out", "last", "average"]
 
+#: What is said of a run that ends where it began.
+UNCHANGED = "no iteration improved on the initial weights, which are kept"
+
 
 @dataclass(frozen=True)
 class Loop(Options):
@@ -167,10 +170,13 @@ def run_tuning(
             record = Record(iteration, validated.score, told, stop, seconds, validated=True, ends=checkpoint.stop)
         weights = checkpoint.weights
         run.write_checkpoint(checkpoint, iteration)
-        records.append(record)
-        run.record(record, select_weights(run, records, training.task, keep))
+        best = select_weights(run, [*records, record], training.task, keep)
+        records.append(replace(record, unchanged=bool(record.stop) and best == run.weights(0)))
+        run.record(records[-1], best)
         run.drop_states(iteration - 1)  # the state before this one stays, in case this one is damaged
         runtime.note(_describe_iteration(record, checkpoint.summary))
+        if records[-1].unchanged:
+            runtime.note(UNCHANGED)
     if not run.has_final_report() and (report := training.final_report(run.weights())):
         run.write_final_report(report)
     return run.weights()

@@ -40,7 +40,8 @@ class Record:
     """An iteration: the score of the weights that it began with, and the method's report.
 
     `stop` is the reason why the run ended with it. A run whose weights are `validated` scores the last ones in another
-    iteration: `ends` in the iteration before has the reason. Lines of version 1 do not name their version.
+    iteration: `ends` in the iteration before has the reason. `unchanged` is True in the last iteration of a run that
+    ends with its initial weights. Lines of version 1 do not name their version.
 
     >>> Record.from_event({"iteration": 1, "score": 30.5, "step": 0.3, "stop": None, "seconds": {"decode": 2.0}}).report
     {'step': 0.3}
@@ -55,6 +56,7 @@ class Record:
     seconds: Mapping[str, float] = field(default_factory=dict)
     validated: bool = False
     ends: str | None = None
+    unchanged: bool = False
 
     @property
     def total_seconds(self) -> float:
@@ -65,6 +67,7 @@ class Record:
         """Return the record as a line of the log has it."""
         event: dict[str, Any] = {"iteration": self.iteration, "score": self.score, **self.report}
         event |= {"ends": self.ends} if self.validated else {}
+        event |= {"unchanged": True} if self.unchanged else {}
         return event | {"stop": self.stop, "seconds": dict(self.seconds)}
 
     @classmethod
@@ -75,7 +78,7 @@ class Record:
                 f"iteration {event['iteration']} is recorded in version {event[_VERSION]}",
                 expected=f"version {cls.version}, or a newer Dragoman",
             )
-        known = {"iteration", "score", "stop", "seconds", "ends", _VERSION}
+        known = {"iteration", "score", "stop", "seconds", "ends", "unchanged", _VERSION}
         seconds = event.get("seconds", {})
         return cls(
             iteration=event["iteration"],
@@ -85,6 +88,7 @@ class Record:
             seconds=seconds if isinstance(seconds, dict) else {"all": seconds},
             validated="ends" in event,
             ends=event.get("ends"),
+            unchanged=event.get("unchanged", False),
         )
 
 

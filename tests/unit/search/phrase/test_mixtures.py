@@ -44,6 +44,26 @@ def test_components_translate_as_a_baked_table_does(kept, first, limit):
         )
 
 
+@pytest.mark.parametrize("first", [0.05, 0.9])
+def test_mixed_orientations_translate_as_those_of_a_baked_table_do(first):
+    rng = np.random.default_rng(5)
+    parts = {"in": random_model(rng), "out": random_model(rng)}
+    model = mix_models(parts, Mixing(weights="uniform", keep_components=True, mix_reordering=True))
+    (name,) = model.reorderings
+    mixed = {
+        f"mix.{name}.{d}.{t}": v for d, a in (("bwd", first), ("fwd", 0.4)) for t, v in (("in", a), ("out", 1 - a))
+    }
+    weights = model.weights.updated(shares(0.3) | mixed)
+    lines = [random_sentence(np.random.default_rng(i), 5) for i in range(20)]
+    plain = bake(model, weights)
+    assert not plain.interpolation_weight_names
+    assert not plain.tables["tm"].reordering_components
+    ours, theirs = (Translator.of(each, weights).translate(lines, features=True) for each in (model, plain))
+    for a, b in zip(ours, theirs, strict=True):
+        assert a.score == pytest.approx(b.score)
+        assert a.features == pytest.approx(b.features)
+
+
 def test_other_shares_make_other_features(kept):
     line = random_sentence(np.random.default_rng(1), 5)
     found = [

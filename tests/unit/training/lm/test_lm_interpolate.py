@@ -9,7 +9,8 @@ from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.model.language_model import LanguageModel
-from dragoman.training.lm.interpolate import estimate_interpolation_weights, interpolate
+from dragoman.model.lm_mixture import interpolate
+from dragoman.training.lm.interpolate import estimate_interpolation_weights
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 
 

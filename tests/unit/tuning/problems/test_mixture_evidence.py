@@ -1,4 +1,4 @@
-"""Lists that know the pairs of mixed tables."""
+"""Lists that know the pairs of mixed tables, or the rules of mixed grammars."""
 
 import numpy as np
 import pytest
@@ -8,19 +8,27 @@ from dragoman.core.nbest import NBest
 from dragoman.metrics.bleu import Bleu
 from dragoman.search.translator import Translator
 from dragoman.training.mix import Mixing, mix_models
-from dragoman.tuning.problems.mixtures import DecodedMixtures
-from dragoman.tuning.problems.problem import weight_ranges
-from oracles.phrase_space import random_model, random_sentence
+from dragoman.tuning.problems.mixtures import DecodedMixtures, MixedRows, interpolation_groups
+from dragoman.tuning.problems.problem import feature_matrix, weight_ranges
+from oracles import chart_space, phrase_space
+from oracles.mixtures import slopes
 
-LINES = [random_sentence(np.random.default_rng(i), 5) for i in range(6)]
+LINES = [phrase_space.random_sentence(np.random.default_rng(i), 5) for i in range(6)]
 
 
-@pytest.fixture(scope="module")
-def model():
+KINDS = {
+    "phrases": (phrase_space.random_model, {}),
+    "orientations": (phrase_space.random_model, {"mix_reordering": True}),
+    "rules": (chart_space.random_model, {}),
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def model(request):
+    random_model, options = KINDS[request.param]
     rng = np.random.default_rng(5)
-    return mix_models(
-        {"in": random_model(rng), "out": random_model(rng)}, Mixing(weights="uniform", keep_components=True)
-    )
+    parts = {"in": random_model(rng), "out": random_model(rng)}
+    return mix_models(parts, Mixing(weights="uniform", keep_components=True, **options))
 
 
 def decoded(model, first, size=20):
@@ -47,7 +55,7 @@ def test_model_scores_are_those_of_the_search(model, first):
 
 def test_model_scores_under_other_shares_are_those_of_another_search(model):
     """The best of a list is scored as the search under the other shares scores the same derivation."""
-    lists, _ = decoded(model, 0.3)
+    lists, _ = decoded(model, 0.3, size=10_000)
     other, weights = decoded(model, 0.9)
     problem, names = problem_of(lists, model)
     unknown = lists.nbest.features.restricted(["unknown_word"]).dense()[:, 0] * weights["unknown_word"]
@@ -55,6 +63,19 @@ def test_model_scores_under_other_shares_are_those_of_another_search(model):
     ours = [scores[a:b].max() for a, b in zip(lists.nbest.sentences[:-1], lists.nbest.sentences[1:], strict=True)]
     theirs = other.nbest.scores[other.nbest.sentences[:-1]]
     np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_gradients_are_those_of_differences(model):
+    """By weights and interpolation weights, of which orientations of one direction share some."""
+    lists, weights = decoded(model, 0.3)
+    problem, names = problem_of(lists, model)
+    rows, vector = MixedRows(feature_matrix(problem), problem.mixtures), weights.vector(names)
+    factors = np.random.default_rng(1).normal(size=len(problem.features))
+    scores, gradient_of = rows.scored(vector)
+    np.testing.assert_allclose(scores, problem.model_scores(vector))
+    expected = slopes(lambda place: rows.scored(place)[0] @ factors, vector)
+    np.testing.assert_allclose(gradient_of(factors), expected, rtol=1e-4, atol=1e-4)
+    assert len(interpolation_groups(problem.mixtures)) == len(model.interpolation_weight_names) / 2
 
 
 def test_lists_are_merged_with_their_pairs_and_come_back_from_disk(model, tmp_path):

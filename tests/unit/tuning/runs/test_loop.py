@@ -17,7 +17,7 @@ from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Optimum, Tuner
-from dragoman.tuning.runs.loop import Loop, reason_to_stop, say_how_long, select_weights
+from dragoman.tuning.runs.loop import UNCHANGED, Loop, reason_to_stop, say_how_long, select_weights
 from dragoman.tuning.runs.run import Record, Run
 from dragoman.tuning.runs.trust_region import TrustRegion, degrees_between
 from oracles.toy_decoder import NAMES, ToyDecoder, task_for, task_of, tune
@@ -305,10 +305,28 @@ def test_looks_that_find_nothing_end_the_run(tmp_path):
     listening = Listening()
     found = tune(run, task_of(ToyDecoder()), Wrong(), START, Loop(iterations=12), runtime=Runtime(progress=listening))
     assert len(run.events()) == EXPLORATIONS + 1
-    assert ["looking further" in said for said in listening.said] == [True] * EXPLORATIONS + [False]
+    said = [text for text in listening.said if text != UNCHANGED]
+    assert ["looking further" in text for text in said] == [True] * EXPLORATIONS + [False]
     assert all(event["further"] for event in run.events())
     assert "further on" in run.events()[-1]["stop"]
     assert dict(found) == dict(START)
+
+
+def test_a_run_that_ends_where_it_began_says_so_once(tmp_path):
+    def runs(tuner, folder):
+        listening = Listening()
+        run = begin(tmp_path / folder)
+        for _ in range(2):  # the second time it has ended already
+            tune(run, task_of(ToyDecoder()), tuner, START, Loop(iterations=12), runtime=Runtime(progress=listening))
+        return [record.unchanged for record in run.records()], listening.said
+
+    told, said = runs(Wrong(), "wrong")
+    assert told == [False] * EXPLORATIONS + [True]
+    assert said.count(UNCHANGED) == 1
+    assert said[-1] == UNCHANGED
+    told, said = runs(TUNERS.get("mert")(), "mert")
+    assert not any(told)
+    assert UNCHANGED not in said
 
 
 def test_looks_that_find_something_do_not(tmp_path):
@@ -451,6 +469,8 @@ def test_records_are_read_as_they_are_written_and_those_of_older_runs_too():
     judged = Record(1, 2.0, {"at": 1.0}, None, {"judge": 1.0}, validated=True, ends="all is learnt")
     assert list(judged.to_event()) == ["iteration", "score", "at", "ends", "stop", "seconds"]
     assert Record.from_event(judged.to_event()) == judged
+    last = replace(record, stop="all iterations are done", unchanged=True)
+    assert Record.from_event(last.to_event()) == last
     older = {"iteration": 1, "score": 1.0, "stop": None}
     assert [Record.from_event(older | more).total_seconds for more in ({}, {"seconds": 4.0})] == [0.0, 4.0]
     with pytest.raises(DataError, match="recorded in version 2; expected version 1"):
