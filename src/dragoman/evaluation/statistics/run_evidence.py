@@ -1,0 +1,84 @@
+"""The evidence that a tuning run has decoded, as one problem with all features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import DataError, UsageError
+from dragoman.core.feature_rows import Weights
+from dragoman.core.files import PathLike
+from dragoman.core.runtime import Runtime
+from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.references import read_references
+from dragoman.model.bundle import Model
+from dragoman.tuning.problems.evidence import DecodedGraphs, DecodedLists, DecodingResults
+from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
+from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.runs.job import Job
+from dragoman.tuning.runs.loop import merged_evidence
+from dragoman.tuning.runs.recorded_job import recorded_job
+from dragoman.tuning.runs.run import Run
+
+
+@dataclass(frozen=True, eq=False)
+class RunEvidence:
+    """All n-best lists or hypergraphs of a run, merged, and the weights that they were decoded with.
+
+    Unlike an optimiser's problem, `problem` has every feature of the evidence, also those with fixed weights.
+    """
+
+    run: Run
+    job: Job
+    runtime: Runtime = Runtime()
+
+    @classmethod
+    def read(cls, folder: PathLike, *, runtime: Runtime = Runtime()) -> RunEvidence:
+        """Read a run's folder; the model and the references must still be where they were."""
+        run = Run(folder)
+        return cls(run, recorded_job(run), runtime)
+
+    @cached_property
+    def _model(self) -> Model:
+        model = Model.load(self.job.model)
+        if self.job.mixes(model):
+            raise UsageError(
+                f"{self.run.folder}: tunes interpolation weights, whose scores are not sums of weighted features"
+            )
+        return model
+
+    @cached_property
+    def pool(self) -> DecodingResults:
+        """The merged lists or hypergraphs of all iterations."""
+        graphs = self.job.decoding.evidence == "hypergraph"
+        _ = self._model
+        found = merged_evidence(self.run, len(self.run.events()), DecodedGraphs if graphs else DecodedLists)
+        if found is None:
+            raise DataError("has no iteration", path=self.run.folder, expected="a run that has begun")
+        return found
+
+    @cached_property
+    def problem(self) -> Problem | HypergraphProblem:
+        """The merged evidence with all its features."""
+        references = read_references(self.job.references, text=self._model.preparation(prepared=self.job.prepared))
+        metric = parse_metric(self.job.metric)
+        names = list(self.pool.names)
+        return self.pool.problem(
+            names,
+            dict.fromkeys(names, (0.0, 0.0)),
+            metric.scorer(references),
+            sign=1 if metric.higher_is_better else -1,
+            runtime=self.runtime,
+        )
+
+    @cached_property
+    def tuned(self) -> list[str]:
+        """The dense features of the evidence whose weights are tuned."""
+        return [name for name in self.job.tuned(self._model) if name in set(self.problem.names)]
+
+    def vector(self, weights: Weights) -> NDArray[np.float64]:
+        """Return weights in the order of the problem, scaled so that the absolute values of the tuned ones sum to 1."""
+        return weights.vector(self.problem.names) / max(float(np.abs(weights.vector(self.tuned)).sum()), 1e-300)
