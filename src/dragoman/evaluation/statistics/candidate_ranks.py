@@ -85,7 +85,7 @@ def candidate_ranks(
 ) -> CandidateRanks:
     """Rank a sentence's candidates under the weights after some iterations; by default all, and 0 for the initial ones.
 
-    Sentences count from 1. The default is the sentence whose best candidate changes most often.
+    Sentences count from 1. The default is the sentence whose translation changes most often.
     """
     problem, pool, run = evidence.problem, evidence.pool, evidence.run
     if not (isinstance(problem, Problem) and isinstance(pool, DecodedLists)):
@@ -96,14 +96,14 @@ def candidate_ranks(
     if wrong or not chosen:
         raise UsageError(f"there is no iteration {', '.join(map(str, wrong))}; expected some of 0 to {last}")
     steps = np.array([evidence.vector(run.weights(iteration)) for iteration in chosen])
+    hypotheses = pool.nbest.hypotheses
+    strings, _, _ = kernels.intern_sequences(hypotheses.values, hypotheses.offsets)
     if sentence is None:
-        sentence = most_changed_sentence(problem, steps) + 1
+        sentence = most_changed_sentence(problem, strings, steps) + 1
     if not 1 <= sentence <= len(pool):
         raise UsageError(f"there is no sentence {sentence}; expected one of 1 to {len(pool)}")
     rows = np.arange(problem.sentences[sentence - 1], problem.sentences[sentence])
-    strings = pool.nbest.hypotheses.take(rows)
-    numbers, _, _ = kernels.intern_sequences(strings.values, strings.offsets)
-    first = np.unique(numbers, return_index=True)[1]
+    _, first, numbers = np.unique(strings[rows], return_index=True, return_inverse=True)
     models = np.full((len(first), len(chosen)), -np.inf)
     for column, weights in enumerate(steps):
         np.maximum.at(models[:, column], numbers, problem.model_scores(weights)[rows])
@@ -111,7 +111,7 @@ def candidate_ranks(
     return CandidateRanks(
         sentence,
         chosen,
-        Corpus(pool.nbest.vocab, strings.take(first)).lines(),
+        Corpus(pool.nbest.vocab, hypotheses.take(rows[first])).lines(),
         np.asarray(scores, np.float64),
         models,
         ranks_of(models),
@@ -119,12 +119,16 @@ def candidate_ranks(
     )
 
 
-def most_changed_sentence(problem: Problem, steps: Vector) -> int:
-    """Return the sentence whose best candidate changes most often, among those with a medium number of candidates."""
-    best = np.stack([problem.best(weights) for weights in steps])
-    changes = (np.diff(best, axis=0) != 0).sum(axis=0) if len(best) > 1 else np.zeros(best.shape[1])
-    sizes = np.diff(problem.sentences)
-    return int(np.argmax(changes - 1e-3 * np.abs(sizes - np.median(sizes)) / sizes.max()))
+def most_changed_sentence(problem: Problem, strings: NDArray[np.integer], steps: Vector) -> int:
+    """Return the sentence whose best string changes most often, the one with the most distinct strings among equals.
+
+    `strings` numbers the strings of all candidates.
+    """
+    best = strings[np.stack([problem.best(weights) for weights in steps])]
+    changes = (np.diff(best, axis=0) != 0).sum(axis=0)
+    sentence = np.repeat(np.arange(len(changes)), np.diff(problem.sentences))
+    distinct = np.unique(np.stack([sentence, strings]), axis=1)[0]
+    return int(np.lexsort((np.bincount(distinct), changes))[-1])
 
 
 def ranks_of(scores: Vector) -> NDArray[np.int64]:
