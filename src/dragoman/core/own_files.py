@@ -325,7 +325,7 @@ RUN = OwnFiles(
 EXPERIMENT = OwnFiles(
     (
         r"(?:plan|content|checksums)\.toml",
-        r"(?:curves|mixtures|pairs|runs|scales|systems|weights)\.csv",
+        r"(?:conclusive|curves|mixtures|pairs|runs|scales|systems|weights)\.csv",
         r"report\.html",
         r"\.lock",
         *OwnFiles(_TRANSLATIONS).below("untuned"),

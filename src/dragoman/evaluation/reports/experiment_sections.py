@@ -19,6 +19,7 @@ from dragoman.evaluation.experiments.results import (
     ExperimentTranslations,
     TuningResults,
     WeightVectors,
+    pad_rows,
     systems_of,
 )
 from dragoman.evaluation.experiments.scale_choice import ScaleSummary
@@ -41,6 +42,7 @@ from dragoman.tuning.problems.hope_fear import Oracle
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 
 Rows = list[tuple[object, ...]]
+Vector = NDArray[np.float64]
 
 
 class Sheets:
@@ -76,19 +78,34 @@ class Sheets:
         return path
 
 
-def add_curves(sheets: Sheets, tuned: TuningResults, translated: ExperimentTranslations) -> None:
-    """Add curves of scores on the tuning set, and on test sets if the plan asks for them."""
+#: The name of the curves of scores on merged n-best lists.
+_MERGED = "tuning set, on the merged lists"
+
+
+def add_curves(
+    sheets: Sheets,
+    tuned: TuningResults,
+    translated: ExperimentTranslations,
+    looked_at: WeightVectors,
+    *,
+    runtime: Runtime = Runtime(),
+) -> None:
+    """Add curves of scores on the tuning set, on its merged lists, and on test sets if the plan asks for them."""
     plan, metric = sheets.plan, sheets.plan.metrics[0]
     panels = {"tuning set": {method.name: tuned.curve(method) for method in plan.methods}}
+    merged = {method.name: _list_curve(method, tuned, looked_at, runtime) for method in plan.methods}
+    panels |= {_MERGED: {name: curve for name, curve in merged.items() if curve is not None}}
     if plan.curves:
         for test in plan.tests:
             panels[test.name] = {method.name: translated.curve(method, test) for method in plan.methods}
+    panels = {where: curves for where, curves in panels.items() if curves}
     sheets.page.heading("Learning curves")
     bands = {where: {name: deviation_band(runs) for name, runs in curves.items()} for where, curves in panels.items()}
     sheets.page.figure(
         learning_curves(bands, metric),
         "Scores after each optimisation: means over runs, with bands of ± 1 standard deviation. Runs that have ended"
-        " keep their last score."
+        " keep their last score. Scores on the merged lists are what optimisers see: the best candidates of all lists"
+        " so far under the new weights. Weights whose scores rise only there suit these lists alone."
         + (f" Test sets are translated by {plan.decisions[0].name}." if plan.has_decisions else ""),
     )
     rows: Rows = [
@@ -99,6 +116,14 @@ def add_curves(sheets: Sheets, tuned: TuningResults, translated: ExperimentTrans
         for iteration, score in enumerate(run)
     ]
     sheets.csv("curves.csv", ["set", "method", "seed", "optimised", metric], rows)
+
+
+def _list_curve(method: Method, tuned: TuningResults, looked_at: WeightVectors, runtime: Runtime) -> Vector | None:
+    """Return the metric on the merged lists of each run, a row each; None unless all runs saved such lists."""
+    evidence = [looked_at.evidence(method, run, runtime=runtime) for run in tuned.runs(method)]
+    curves = [None if one is None else one.list_scores() for one in evidence]
+    there = [curve for curve in curves if curve is not None]
+    return pad_rows(there) if len(there) == len(curves) else None
 
 
 def add_numbers(sheets: Sheets, tuned: TuningResults) -> None:
@@ -174,8 +199,6 @@ def mixture_table(events: Sequence[Mapping[str, Any]]) -> tuple[list[str], Rows]
     rows: Rows = [(name, *(f"{event_shares(event)[name]:.3f}" for event in events)) for name in names]
     return ["share", *(str(event["iteration"]) for event in events)], rows
 
-
-Vector = NDArray[np.float64]
 
 _MOST_CANDIDATES = 300
 _LISTED_CANDIDATES = 12

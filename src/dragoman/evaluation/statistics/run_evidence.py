@@ -17,9 +17,9 @@ from dragoman.metrics.references import read_references
 from dragoman.model.bundle import Model
 from dragoman.tuning.problems.evidence import DecodedGraphs, DecodedLists, DecodingResults
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
-from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.problems.problem import Problem, best_rows
 from dragoman.tuning.runs.job import Job
-from dragoman.tuning.runs.loop import merged_evidence
+from dragoman.tuning.runs.loop import merged_iterations
 from dragoman.tuning.runs.recorded_job import recorded_job
 from dragoman.tuning.runs.run import Run
 
@@ -51,14 +51,22 @@ class RunEvidence:
         return model
 
     @cached_property
-    def pool(self) -> DecodingResults:
-        """The merged lists or hypergraphs of all iterations."""
-        graphs = self.job.decoding.evidence == "hypergraph"
+    def _merged(self) -> tuple[DecodingResults, list[NDArray[np.int64]]]:
+        """The evidence of all iterations, and the lengths of merged lists after each."""
         _ = self._model
-        found = merged_evidence(self.run, len(self.run.events()), DecodedGraphs if graphs else DecodedLists)
+        kind = DecodedGraphs if self.run.options["decoding"]["evidence"] == "hypergraph" else DecodedLists
+        found, sizes = None, []
+        for found in merged_iterations(self.run, len(self.run.events()), kind):
+            if isinstance(found, DecodedLists):
+                sizes.append(np.diff(found.nbest.sentences))
         if found is None:
             raise DataError("has no iteration", path=self.run.folder, expected="a run that has begun")
-        return found
+        return found, sizes
+
+    @property
+    def pool(self) -> DecodingResults:
+        """The merged lists or hypergraphs of all iterations."""
+        return self._merged[0]
 
     @cached_property
     def problem(self) -> Problem | HypergraphProblem:
@@ -82,3 +90,21 @@ class RunEvidence:
     def vector(self, weights: Weights) -> NDArray[np.float64]:
         """Return weights in the order of the problem, scaled so that the absolute values of the tuned ones sum to 1."""
         return weights.vector(self.problem.names) / max(float(np.abs(weights.vector(self.tuned)).sum()), 1e-300)
+
+    def list_scores(self) -> NDArray[np.float64] | None:
+        """Return the metric on the merged lists after each iteration under its new weights (Schuth 2010, figure 7.1).
+
+        The first score is that of the initial weights on the first lists. None for hypergraphs.
+        """
+        problem, sizes = self.problem, self._merged[1]
+        if not isinstance(problem, Problem):
+            return None
+        # New candidates follow the earlier ones of their sentence.
+        places = np.arange(problem.sentences[-1]) - np.repeat(problem.sentences[:-1], np.diff(problem.sentences))
+        sums = []
+        for iteration, lengths in zip(range(len(sizes) + 1), [sizes[0], *sizes], strict=True):
+            scores = problem.model_scores(self.vector(self.run.weights(iteration)))
+            there = places < np.repeat(lengths, np.diff(problem.sentences))
+            best = best_rows(np.where(there, scores, -np.inf), problem.sentences)
+            sums.append(problem.statistics[best].sum(axis=0))
+        return np.asarray(problem.scorer.score(np.array(sums)))
