@@ -322,7 +322,7 @@ def leaders(levels: NDArray[np.integer], items: NDArray[np.integer]) -> NDArray[
     # items differ, restarts the running minimum of items.
     step = int(items.max(initial=0)) + 1
     keys = np.where(levels == highest, items - highest * step, np.iinfo(np.int64).max)
-    return np.minimum.accumulate(keys) + highest * step
+    return np.asarray(np.minimum.accumulate(keys) + highest * step)
 
 
 def modes(trace: NDArray[np.integer]) -> NDArray[np.int64]:
