@@ -94,15 +94,18 @@ class RunEvidence:
     def list_scores(self) -> NDArray[np.float64] | None:
         """Return the metric on the merged lists after each iteration under its new weights (Schuth 2010, figure 7.1).
 
-        The first score is that of the initial weights on the first lists. None for hypergraphs.
+        The first score is that of the initial weights on the first lists. The last iteration, which only decodes with
+        the final weights, has none. None for hypergraphs.
         """
-        problem, sizes = self.problem, self._merged[1]
+        problem = self.problem
         if not isinstance(problem, Problem):
             return None
+        events = zip(self.run.events(), self._merged[1], strict=True)
+        sizes = [lengths for event, lengths in events if event.get("objective") is not None]
         # New candidates follow the earlier ones of their sentence.
         places = np.arange(problem.sentences[-1]) - np.repeat(problem.sentences[:-1], np.diff(problem.sentences))
         sums = []
-        for iteration, lengths in zip(range(len(sizes) + 1), [sizes[0], *sizes], strict=True):
+        for iteration, lengths in zip(range(len(sizes) + 1), [self._merged[1][0], *sizes], strict=True):
             scores = problem.model_scores(self.vector(self.run.weights(iteration)))
             there = places < np.repeat(lengths, np.diff(problem.sentences))
             best = best_rows(np.where(there, scores, -np.inf), problem.sentences)
