@@ -5,7 +5,9 @@ import re
 
 import pytest
 
+from dragoman.evaluation.statistics.run_evidence import RunEvidence
 from dragoman.evaluation.statistics.significance import holm
+from dragoman.tuning.problems.evidence import DecodedLists
 
 pytestmark = pytest.mark.slow
 
@@ -53,6 +55,45 @@ def files(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+def check_list_scores(folder, curves):
+    """The metric on the merged lists, against a problem that is made anew for each iteration."""
+    evidence = RunEvidence.read(folder)
+    run, whole = evidence.run, evidence.problem
+    found = [
+        float(row["bleu"])
+        for row in curves
+        if (row["set"], row["method"], row["seed"]) == ("tuning set, on the merged lists", "mira", "3")
+    ]
+    lists = [DecodedLists.load(run.evidence(event["iteration"])) for event in run.events()]
+    assert len(found) == 3  # two optimisations; a third iteration decodes only
+    for iteration in range(3):
+        pool = lists[0]
+        for more in lists[1:iteration]:
+            pool = more.merged_with(pool)
+        names = list(pool.names)
+        problem = pool.problem(names, dict.fromkeys(names, (0.0, 1.0)), whole.scorer)
+        assert found[iteration] == pytest.approx(problem.objective(run.weights(iteration).vector(names)))
+    assert found[0] == pytest.approx(run.events()[0]["score"])
+
+
+def test_the_sizes_of_test_sets_can_be_chosen(dragoman, plan, tmp_path, csv_rows):
+    text = plan.read_text(encoding="utf-8").replace(
+        "seeds = [3, 8]", "seeds = [3]\ncurves = false\nsample_sizes = [40, 90]"
+    )
+    plan.write_text(text, encoding="utf-8")
+    result = dragoman("experiment", plan, "--out", tmp_path / "out", "--threads", 2)
+    assert result.code == 0, result.err
+    rows = csv_rows(tmp_path / "out" / "conclusive.csv")
+    assert [row["sentences"] for row in rows] == ["40", "90"] * 3
+    assert all(0 <= float(row["right"]) + float(row["wrong"]) <= 1 for row in rows)
+    assert "90 sentences" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    plan.write_text(text.replace("[40, 90]", "[0]"), encoding="utf-8")
+    assert (
+        "has sample_sizes [0]; expected a list of numbers"
+        in dragoman("experiment", plan, "--out", tmp_path / "o").error
+    )
+
+
 def test_a_plan_is_carried_out_and_reported(dragoman, plan, tmp_path, csv_rows):
     out = tmp_path / "out"
     result = dragoman("experiment", plan, "--out", out, "--threads", 2)
@@ -73,7 +114,12 @@ def test_a_plan_is_carried_out_and_reported(dragoman, plan, tmp_path, csv_rows):
         assert json.loads(scored.out)[0]["score"] == pytest.approx(float(row["score"]), rel=1e-12)
     assert {row["better"] for row in csv_rows(out / "pairs.csv")} <= {"untuned", "mira", "MERT, 2 starts"}
     assert len(csv_rows(out / "pairs.csv")) == 3
-    assert {row["set"] for row in csv_rows(out / "curves.csv")} == {"tuning set", "in domain"}
+    curves = csv_rows(out / "curves.csv")
+    assert {row["set"] for row in curves} == {"tuning set", "tuning set, on the merged lists", "in domain"}
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "How many sentences a comparison needs" not in page  # there are 15 sentences
+    assert "Candidates of sentence" in page
+    check_list_scores(out / "runs" / "mira" / "3", curves)
     weights = csv_rows(out / "weights.csv")
     for method in ("mira", "MERT, 2 starts"):
         for seed in "38":

@@ -12,12 +12,12 @@ import pytest
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import Weights
+from dragoman.core.runtime import Runtime
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
 from dragoman.tuning.methods.mert import Mert
 from dragoman.tuning.runs.job import Job
 from dragoman.tuning.runs.loop import Loop
-from dragoman.tuning.runs.run import Run
 
 pytestmark = pytest.mark.slow
 
@@ -72,12 +72,12 @@ def test_a_preset_replaces_defaults_and_nothing_that_is_given(dragoman, model, d
     assert wanted.items() <= first["loop"].items()
     assert (second["loop"]["keep"], second["loop"]["interpolation"]) == ("best", 1.0)
     texts = {"model": model, "source": dev / "s", "references": (dev / "t",), "tuner": Mert()}
-    for name, ranges in {"schuth": {}, "best": {"lm": (0.0, 1.0)}}.items():
+    for ranges in ({}, {"lm": (0.0, 1.0)}):
         job = Job(**texts, loop=Loop(preset="schuth"), ranges=ranges)
-        problem = job.problem(Model.load(model), Run(tmp_path / name))
-        found = dict(zip(problem.names, problem.ranges.tolist(), strict=True))
-        assert found["lm"] == [*ranges.get("lm", (0.0, 2.0))]
-        assert (found["tm.fwd"], found["phrase_penalty"]) == ([0.0, 0.5], [0.0, 0.5])
+        training, _ = job._training(Model.load(model), Runtime())
+        found = training.task.ranges
+        assert found["lm"] == ranges.get("lm", (0.0, 2.0))
+        assert (found["tm.fwd"], found["phrase_penalty"]) == ((0.0, 0.5), (0.0, 0.5))
     assert "preset" not in Loop().to_dict()  # so that runs that were begun before can be continued
 
 

@@ -33,13 +33,15 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Tune with several methods and seeds, score test sets, and test the differences for significance.
 
-        A plan names a model, a tuning set, methods and test sets (paths are relative to it): `model = "model"`, `source
-        = "dev.fr"`, `reference = ["dev.en"]`, `runs = 5`, then for each method `[[method]]` with `name = "mert"` and
-        optionally `use = "mert"` and `options = { restarts = 20 }`, and for each test set `[[test]]` with `name`,
-        `source` and `reference`. Optional keys: `metrics` (the first is optimised), `prepared`, `start`, `fixed`,
-        `curves = false` (do not score test sets after each iteration, which halves the work), `correction = "holm"`
-        (correct p-values for the number of pairs), and tables `[loop]`, `[decoding]`, `[search]`, `[space]`, `[ranges]`
-        with the options of `dragoman tune`. If the model uses source trees, give `trees` with each `source`.
+        A plan names a model, a tuning set, methods and test sets (paths are relative to it): `model = "model"`,
+        `source = "dev.fr"`, `reference = ["dev.en"]`, `runs = 5`, then for each method `[[method]]` with `name
+        = "mert"` and optionally `use = "mert"` and `options = { restarts = 20 }`, and for each test set
+        `[[test]]` with `name`, `source` and `reference`. Optional keys: `metrics` (the first is optimised),
+        `prepared`, `start`, `fixed`, `curves = false` (do not score test sets after each iteration, which
+        halves the work), `correction = "holm"` (correct p-values for the number of pairs), `sample_sizes =
+        [300, 1000, 3000]` (sizes of test sets for which the report says how often they would be conclusive;
+        `[]` for none), and tables `[loop]`, `[decoding]`, `[search]`, `[space]`, `[ranges]` with the options of
+        `dragoman tune`. If the model uses source trees, give `trees` with each `source`.
 
         To compare decision rules as well, add tables such as `[[decision]]` with `name = "MBR"`, `use = "mbr"` (a rule,
         or a file of `tune-decision`), `evidence = "samples"`, `options = { hypotheses = 500 }`, `sampling = { samples =
@@ -54,7 +56,7 @@ def register(app: typer.Typer) -> None:
 
         Runs are executed in parallel, each in its own folder. Run the same command again to continue an interrupted
         experiment. The workers of a --cluster must see the same files under the same names. The results are report.html
-        (one file with all tables and pictures) and runs, systems, pairs, scales, curves and weights as CSV.
+        (one file with all tables and pictures) and runs, systems, pairs, conclusive, scales, curves and weights as CSV.
         """
         require_matplotlib()
         with Experiment.claimed(plan, out, restart=restart) as begun:

@@ -1,27 +1,35 @@
 """`dragoman curve`: draw the learning curves of tuning runs.
 
+`dragoman surface`: draw the metric along each weight around a run's weights.
+
+`dragoman ranks`: show how the candidates of a sentence rank after each iteration of a run.
+
 `dragoman weights`: show and compare weights.
 """
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import command, command_group
+from dragoman.cli.shell.flags import Json, Machine, command, command_group
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import Weights
 from dragoman.core.journal import weights_file
 from dragoman.evaluation.statistics.intervals import full_signature
 from dragoman.evaluation.statistics.weight_changes import Change, compare_weights, scale_weights
 from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.references import reference_files
 from dragoman.tuning.runs.run import Run
 
+RunFolder = Annotated[Path, typer.Argument(help="The folder of a run of `dragoman tune`.")]
 WeightsOf = Annotated[Path, typer.Argument(help="A weights file, or the folder of a run or a model.")]
 Prefix = Annotated[str, typer.Option(help="Show only names with this prefix, such as pb.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of weights to print.")]
@@ -30,6 +38,8 @@ Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     _add_curve(app)
+    _add_surface(app)
+    _add_ranks(app)
     _add_weights(app)
 
 
@@ -58,6 +68,100 @@ def _add_curve(app: typer.Typer) -> None:
         signature = full_signature(metric, None, prepared=True)
         sign = 1 if metric.higher_is_better else -1
         write_svg(out, draw_runs(found, metrics[0], sign=sign, signature=signature))
+
+
+def _add_surface(app: typer.Typer) -> None:
+    @command(
+        app,
+        "surface",
+        examples=[
+            "dragoman surface run --out surface.svg",
+            "dragoman surface run --feature lm --feature 'tm.*' --out s.svg",
+        ],
+    )
+    def surface(
+        run: RunFolder,
+        out: Annotated[Path, typer.Option(help="SVG file to write.")],
+        feature: Annotated[
+            list[str] | None, typer.Option(help="Draw only this feature, or a pattern such as 'tm.*'; repeatable.")
+        ] = None,
+        machine: Machine = Machine(),
+    ) -> None:
+        """Draw the error surface of a run: the metric on its candidates as one weight changes, with a zoom.
+
+        The metric along a line is a step function, and the drawing has every step: it is computed from the upper
+        envelopes of all sentences, as in MERT. The run must have saved n-best lists or hypergraphs (batch methods do).
+        """
+        from dragoman.evaluation.figures.surfaces import draw_surfaces
+        from dragoman.evaluation.figures.svg import require_matplotlib, write_svg
+        from dragoman.evaluation.statistics.error_surfaces import error_surfaces
+        from dragoman.evaluation.statistics.run_evidence import RunEvidence
+
+        require_matplotlib()
+        runtime = machine.runtime()
+        evidence = RunEvidence.read(run, runtime=runtime.quiet())
+        names = [name for name in evidence.tuned if feature is None or any(fnmatchcase(name, each) for each in feature)]
+        if not names:
+            raise UsageError(f"no tuned feature is called {' or '.join(feature or [])}; there are {evidence.tuned}")
+        weights = evidence.vector(evidence.run.weights())
+        found = error_surfaces(evidence.problem, weights, names, runtime=runtime)
+        metric = evidence.job.metric
+        signature = full_signature(parse_metric(metric), len(reference_files(evidence.job.references)), prepared=True)
+        write_svg(out, draw_surfaces(found, metric, signature=signature))
+
+
+def _add_ranks(app: typer.Typer) -> None:
+    @command(
+        app,
+        "ranks",
+        examples=[
+            "dragoman ranks run",
+            "dragoman ranks run --sentence 12 --iterations 0,1,5 --limit 20 --out ranks.svg",
+        ],
+    )
+    def ranks(
+        run: RunFolder,
+        sentence: Annotated[
+            int | None,
+            typer.Option(min=1, help="Number of the sentence. Default: the one whose translation changed most often."),
+        ] = None,
+        iterations: Annotated[
+            str | None, typer.Option(help="Iterations, separated by commas; 0: the initial weights. Default: all.")
+        ] = None,
+        limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of candidates.")] = 8,
+        out: Annotated[Path | None, typer.Option(help="SVG of the ranks of all candidates over iterations.")] = None,
+        as_json: Json = False,
+        machine: Machine = Machine(),
+    ) -> None:
+        """Show how the candidates of a sentence are ranked by the weights after each iteration of a run.
+
+        Candidates are the distinct strings of all n-best lists of the run. Shown are those that were near the top after
+        some iteration, and the best by the metric, in the order of their final ranks.
+        """
+        from dragoman.evaluation.statistics.candidate_ranks import candidate_ranks
+        from dragoman.evaluation.statistics.run_evidence import RunEvidence
+
+        evidence = RunEvidence.read(run, runtime=machine.runtime().quiet())
+        found = candidate_ranks(evidence, sentence, None if iterations is None else _numbers(iterations))
+        metric = evidence.job.metric
+        if out is not None:
+            from dragoman.evaluation.figures.runs import rank_chart
+            from dragoman.evaluation.figures.svg import write_svg
+
+            write_svg(out, rank_chart(found.ranks, found.scores, found.iterations))
+        shown = found.top(limit)
+        if as_json:
+            print(json.dumps(shown.to_dict(), ensure_ascii=False))
+            return
+        title = f"{run}: sentence {found.sentence}, {len(shown.texts)} of {len(found.texts):,} candidates"
+        terminal.output().print(terminal.table(title, *shown.table(metric)))
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--iterations is '{text}'; expected numbers separated by commas, such as 0,1,5") from None
 
 
 def _add_weights(app: typer.Typer) -> None:

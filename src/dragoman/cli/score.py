@@ -21,7 +21,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import open_output, read_lines
 from dragoman.core.runtime import Runtime
-from dragoman.evaluation.statistics.comparison import Resampling, compare_systems
+from dragoman.evaluation.statistics.comparison import Resampling, compare_systems, conclusive_text
 from dragoman.evaluation.statistics.intervals import SystemScore, full_signature, measure
 from dragoman.evaluation.statistics.significance import Correction, draws_needed
 from dragoman.metrics import METRICS
@@ -407,14 +407,10 @@ def _pair_table(report: dict[str, Any]) -> Group:
             f"{pair['difference']:+.2f}",
             f"{pair['share_better']:.3f}",
             *(f"{pair[test]:.4f}" if test in pair else "-" for test in tests),
-            *(_conclusive(*found) for found in pair["conclusive"].values()),
+            *(conclusive_text(*found) for found in pair["conclusive"].values()),
         )
         for pair in report["pairs"]
     ]
     columns = ["better", "worse", "difference", "share", "p boot", "p rand", *(f"at {s}" for s in first["conclusive"])]
     title = f"Pairs (p-values corrected by Holm's method for {len(rows)} pairs)" if corrected else "Pairs"
     return terminal.table(title, columns, rows)
-
-
-def _conclusive(right: float, wrong: float) -> str:
-    return f"{right:.2f}/{wrong:.2f}" if wrong else f"{right:.2f}"

@@ -325,7 +325,7 @@ RUN = OwnFiles(
 EXPERIMENT = OwnFiles(
     (
         r"(?:plan|content|checksums)\.toml",
-        r"(?:curves|decoding_scores|decodings|mixtures|pairs|runs|scales|systems|weights)\.csv",
+        r"(?:conclusive|curves|decoding_scores|decodings|mixtures|pairs|runs|scales|systems|weights)\.csv",
         r"report\.html",
         r"\.lock",
         *OwnFiles(_TRANSLATIONS).below("untuned"),
@@ -340,6 +340,7 @@ CHECKPOINT = OwnFiles((r"[^/]+/(?:key|checksums\.toml|[^/]+\.npy)",))
 _MOSES = OwnFiles((r"moses\.ini", r"(?:phrase|reordering|rule)-table\.[^/]+\.gz", "glue-grammar", r"[^/]+\.arpa\.gz"))
 _GRAMMAR = OwnFiles((r"grammar\.gz", r"cdec\.ini", "weights", r"[^/]+\.arpa\.gz"))
 _DIAGNOSIS = OwnFiles((r"diagnostics\.json", r"report\.html"))
+_SAMPLE_CURVES = OwnFiles((r"sample-curves\.csv", r"report\.html"))
 
 #: The marker files of folders, and the files that are ours in each.
 _KINDS: dict[str, Callable[[Path], OwnFiles]] = {
@@ -349,6 +350,7 @@ _KINDS: dict[str, Callable[[Path], OwnFiles]] = {
     "moses.ini": lambda folder: _MOSES,
     "grammar.gz": lambda folder: _GRAMMAR,
     "diagnostics.json": lambda folder: _DIAGNOSIS,
+    "sample-curves.csv": lambda folder: _SAMPLE_CURVES,
     "run.toml": lambda folder: RUN,
     "plan.toml": lambda folder: EXPERIMENT,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
 
 #: Attributes for interactive use; the others are for the code that writes runs.
-_SHOWN = ("best_score", "events", "folder", "frame", "metric", "options", "plot", "signature", "weights")
+_SHOWN = (
+    *("best_score", "events", "folder", "frame", "metric", "options", "plot", "plot_surfaces"),
+    *("ranks", "signature", "weights"),
+)
 
 
 class TuningRun(Run):
@@ -56,6 +60,29 @@ class TuningRun(Run):
 
         sign = 1 if parse_metric(self.metric).higher_is_better else -1
         return draw_runs({self.folder.name: self._some_events()}, self.metric, sign=sign, signature=self.signature)
+
+    def plot_surfaces(self) -> Figure:
+        """Draw the metric on the run's candidates as one weight changes, exactly and with a zoom, for each weight."""
+        from dragoman.evaluation.figures.surfaces import draw_surfaces
+        from dragoman.evaluation.statistics.error_surfaces import error_surfaces
+        from dragoman.evaluation.statistics.run_evidence import RunEvidence
+
+        evidence = RunEvidence.read(self.folder)
+        found = error_surfaces(evidence.problem, evidence.vector(self.weights()), evidence.tuned)
+        return draw_surfaces(found, self.metric, signature=self.signature)
+
+    def ranks(self, sentence: int | None = None, iterations: Sequence[int] | None = None) -> Any:
+        """Return a pandas frame of a sentence's candidates: text, rank after each iteration (0: before), and metric.
+
+        Sentences count from 1; by default the one whose translation changed most often. By final rank.
+        """
+        from dragoman.evaluation.statistics.candidate_ranks import candidate_ranks
+        from dragoman.evaluation.statistics.run_evidence import RunEvidence
+
+        found = candidate_ranks(RunEvidence.read(self.folder), sentence, iterations)
+        found = found.top(len(found.texts))
+        columns: dict[str, Any] = {"text": found.texts, self.metric: found.scores}
+        return frame(columns | {f"rank {i}": found.ranks[:, place] for place, i in enumerate(found.iterations)})
 
     def __repr__(self) -> str:
         events = self.events()

@@ -143,13 +143,15 @@ def compare(
     language: str | None = None,
     resamples: int = 1000,
     trials: int = 10_000,
+    sample_sizes: Sequence[int] = (),
     seed: int = 0,
     threads: int | None = None,
 ) -> Comparison:
     """Compare systems by their translations: files, or lists of lines; a list of these for several runs.
 
     Tests significance by paired bootstrap resampling and approximate randomisation, over test sentences and over runs.
-    All text is tokenised in the same way, as in `score`.
+    All text is tokenised in the same way, as in `score`. With `sample_sizes`, pairs also have the proportions of test
+    sets of so many sentences that would be conclusive, rightly and wrongly (`conclusive`).
 
     >>> references = ["a man sleeps here", "a dog runs on the beach"]
     >>> compare({"good": references, "bad": ["man", "the dog"]}, references).order
@@ -162,7 +164,7 @@ def compare(
     chosen = metrics_for([metric], known, [text for runs in texts.values() for text in runs], language=language)
     runtime = runtime_of(threads)
     measured = {name: [_measured(chosen, text, known, name, runtime) for text in runs] for name, runs in texts.items()}
-    how = Resampling(resamples, trials, samples=0, seed=seed)
+    how = Resampling(resamples, trials, sample_sizes=tuple(sample_sizes), seed=seed)
     statistics = [np.stack([run.statistics for run in runs]) for runs in measured.values()]
     first = next(iter(measured.values()))[0]
     found = compare_systems(first.metric, first.scorer, list(measured), statistics, how)

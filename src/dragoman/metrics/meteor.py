@@ -131,10 +131,11 @@ class Meteor(Metric):
     """METEOR with exact and stem matching, in the parameters of Banerjee & Lavie (2005); from 0 to 100.
 
     Words are aligned one to one: first as many equal words, then as many words of equal Porter stems as possible, in
-    the fewest chunks (runs that are adjacent on both sides) that a beam search finds. With precision P and recall R of
-    the matches, the score is (1 - gamma (chunks / matches)^beta) P R / (alpha P + (1 - alpha) R). There are no
-    synonyms, paraphrases or function words, so it is not the number of the later METEOR programs. With several
-    references, a sentence counts against the one that gives it the best score.
+    the fewest chunks (runs that are adjacent on both sides) that a beam search finds; the paper has the fewest
+    crossings, later versions of METEOR the fewest chunks. With precision P and recall R of the matches, the score is (1
+    - gamma (chunks / matches)^beta) P R / (alpha P + (1 - alpha) R). There are no synonyms, paraphrases or function
+    words, so it is not the number of the later METEOR programs. With several references, a sentence counts against the
+    one that gives it the best score.
     """
 
     name: ClassVar[str] = "meteor"

@@ -23,8 +23,9 @@ from dragoman.metrics.references import References, ReferenceScorer, Tokenisatio
 class Nist(Metric):
     """NIST (Doddington 2002): information of the matched n-grams for each n-gram, times a penalty for short output.
 
-    The information of an n-gram is log2 of how often its first n - 1 words, and how often all n, occur in the
-    references. Lengths are compared with the average reference; the penalty is 1/2 at two thirds of its length.
+    The information of an n-gram is log2 of the number of times that its first n - 1 words occur in the references,
+    divided by that of all n. Lengths are compared with the average reference; the penalty is 1/2 at two thirds of its
+    length.
     """
 
     name: ClassVar[str] = "nist"

@@ -61,7 +61,7 @@ from dragoman.evaluation.experiments.plan_parts import (
     planned_decisions,
     planned_systems,
 )
-from dragoman.evaluation.statistics.significance import Correction
+from dragoman.evaluation.statistics.significance import SAMPLE_SIZES, Correction
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import reference_files
 from dragoman.model.bundle import model_digest
@@ -77,7 +77,7 @@ _FILES = ("model", "source", "reference", "documents", "trees", "start")
 _TEXTS = ("title", "metric", "metrics", "fixed", "prepared")
 _TABLES = ("loop", "decoding", "validation", "held_out", "search", "space", "ranges", "method", "decision", "test")
 _TRAINED = ("corpus", "adapt")
-_KEYS = frozenset({*_FILES, *_TEXTS, *_TABLES, *_TRAINED, "runs", "seeds", "curves", "correction"})
+_KEYS = frozenset({*_FILES, *_TEXTS, *_TABLES, *_TRAINED, "runs", "seeds", "curves", "correction", "sample_sizes"})
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,7 @@ class Plan:
     """Methods, seeds, decisions and test sets, in all combinations.
 
     The first metric is tuned to and tested for significance. A `correction` corrects p-values for the number of pairs.
+    The report says how often test sets of `sample_sizes` sentences would be conclusive.
     """
 
     title: str
@@ -128,6 +129,7 @@ class Plan:
     decisions: tuple[PlannedDecision, ...] = (AS_DECODED,)
     correction: Correction = "none"
     systems: PlannedSystems | None = None
+    sample_sizes: tuple[int, ...] = SAMPLE_SIZES
 
     @property
     def has_decisions(self) -> bool:
@@ -219,6 +221,7 @@ def _plan(path: Path, values: Mapping[str, Any], models: Path) -> Plan:
         decisions=decisions,
         correction=_correction(path, values),
         systems=systems,
+        sample_sizes=_sample_sizes(path, values),
     )
 
 
@@ -308,6 +311,13 @@ def _correction(path: Path, values: Mapping[str, Any]) -> Correction:
         choices = " or ".join(get_args(Correction))
         raise DataError(f"says that correction is {found!r}", path=path, expected=choices)
     return cast(Correction, found)
+
+
+def _sample_sizes(path: Path, values: Mapping[str, Any]) -> tuple[int, ...]:
+    sizes = values.get("sample_sizes", list(SAMPLE_SIZES))
+    if not (isinstance(sizes, list) and all(type(size) is int and size > 0 for size in sizes)):
+        raise DataError(f"has sample_sizes {sizes!r}", path=path, expected="a list of numbers of sentences")
+    return tuple(dict.fromkeys(sizes))
 
 
 def _seeds(path: Path, values: Mapping[str, Any]) -> tuple[int, ...]:

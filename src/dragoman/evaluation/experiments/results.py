@@ -22,12 +22,12 @@ from dragoman.evaluation.experiments.plan_parts import PlannedDecision
 from dragoman.evaluation.experiments.scale_choice import ChosenScale
 from dragoman.evaluation.experiments.translations import final_name, translations_folder
 from dragoman.evaluation.statistics.intervals import full_signature
+from dragoman.evaluation.statistics.run_evidence import RunEvidence
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Metric, Scorer
 from dragoman.metrics.references import read_references
 from dragoman.model.bundle import Model
-from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
-from dragoman.tuning.problems.problem import MOST_DENSE, Problem
+from dragoman.tuning.problems.problem import MOST_DENSE
 from dragoman.tuning.runs.run import Run
 
 Vector = NDArray[np.float64]
@@ -137,10 +137,8 @@ class WeightVectors:
         vector = weights.vector(self.names)
         return vector / max(float(np.abs(vector).sum()), 1e-300)
 
-    def last_problem(
-        self, method: Method, run: Run, *, runtime: Runtime = Runtime()
-    ) -> Problem | HypergraphProblem | None:
-        """Return the optimiser's last problem in a run, if the run saved its evidence; online methods do not.
+    def evidence(self, method: Method, run: Run, *, runtime: Runtime = Runtime()) -> RunEvidence | None:
+        """Return the evidence that a run of a method saved, if it did; online methods do not.
 
         There is none either for a method that tunes interpolation weights, whose scores are no sums of features, or for
         a model that lacks features of the others.
@@ -149,7 +147,7 @@ class WeightVectors:
         model = self._models[job.model]
         if not has_evidence(run) or job.mixes(model) or job.tuned(model) != self.names:
             return None
-        return job.problem(model, run, runtime=runtime)
+        return RunEvidence(run, job, runtime)
 
 
 def has_evidence(run: Run) -> bool:

@@ -67,27 +67,6 @@ def share_curves(panels: Mapping[str, Mapping[str, Sequence[tuple[int, float]]]]
     return figure
 
 
-def weight_lines(names: Sequence[str], weights: Vector, lines: Sequence[tuple[Vector, Vector]], metric: str) -> Figure:
-    """Draw a panel for each feature: the metric on the tuning set (values, scores) as its weight changes.
-
-    The chosen weight is marked.
-    """
-    figure, axes = panel_grid(len(names), columns=4, size=(2.5, 1.8))
-    for ax, name, weight, (values, scores) in zip(axes, names, weights.tolist(), lines, strict=True):
-        ax.plot(values, scores, linewidth=1, drawstyle="steps-mid")
-        ax.axvline(weight, color=COLOURS[1], linewidth=1)
-        ax.set_title(name, fontsize="small")
-        ax.tick_params(labelsize="x-small")
-    low, high = min(scores.min() for _, scores in lines), max(scores.max() for _, scores in lines)
-    for ax in axes:
-        ax.set_ylim(low - 0.05 * (high - low) - 0.01, high + 0.05 * (high - low) + 0.01)
-        if ax.get_subplotspec().is_first_col():
-            ax.set_ylabel(metric, fontsize="small")
-        else:
-            ax.tick_params(labelleft=False)  # all panels have the same axis
-    return figure
-
-
 def weight_chart(names: Sequence[str], weights: Mapping[str, Vector]) -> Figure:
     """Draw the final weight of each feature in every run of every method; rows of `weights` are runs."""
     figure = empty_figure(figsize=(8, 0.36 * len(names) + 1))
@@ -108,8 +87,8 @@ def weight_chart(names: Sequence[str], weights: Mapping[str, Vector]) -> Figure:
     return figure
 
 
-def rank_chart(ranks: NDArray[np.int64], scores: Vector) -> Figure:
-    """Draw the ranks of one sentence's candidates (rows) under the weights of each iteration (columns).
+def rank_chart(ranks: NDArray[np.int64], scores: Vector, iterations: Sequence[int] | None = None) -> Figure:
+    """Draw the ranks of one sentence's candidates (rows) under the weights after each iteration (columns), from 0.
 
     Lines are coloured by the candidates' own score; rank 1 is on top.
     """
@@ -122,7 +101,7 @@ def rank_chart(ranks: NDArray[np.int64], scores: Vector) -> Figure:
     ax = figure.add_subplot()
     scale, colours = Normalize(float(scores.min()), float(scores.max())), colormaps["viridis"]
     order = np.argsort(scores, kind="stable")
-    times = np.broadcast_to(np.arange(ranks.shape[1]), ranks.shape)
+    times = np.broadcast_to(np.arange(ranks.shape[1]) if iterations is None else np.array(iterations), ranks.shape)
     lines = np.stack([times, ranks[order]], axis=2)
     # One object to draw in place of hundreds.
     ax.add_collection(LineCollection(list(lines), colors=colours(scale(scores[order])), linewidths=0.9, alpha=0.8))

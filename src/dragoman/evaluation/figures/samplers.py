@@ -1,12 +1,15 @@
-"""Figures of samplers: convergence, autocorrelation and divergence."""
+"""Figures of samplers: convergence, autocorrelation and divergence, and decisions by growing numbers of samples."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dragoman.evaluation.figures.svg import COLOURS, panel_grid
 from dragoman.evaluation.statistics.intervals import mean_of_beginnings
+from dragoman.evaluation.statistics.sampler_curves import SamplerCurves, StartCurves
 from dragoman.sampling.diagnostics.diagnosis_results import INDEPENDENT, SentenceDiagnostics, Summary
 
 if TYPE_CHECKING:
@@ -101,3 +104,71 @@ def _divergence(axes: Any, sizes: Sequence[int], rows: Lines) -> None:
     axes.set_xlabel("samples", fontsize=8)
     axes.set_ylabel("sampler divergence (nats)", fontsize=8)
     axes.grid(alpha=0.3)
+
+
+def draw_scores(curves: SamplerCurves, metric: str) -> Figure:
+    """Draw the best model score (figure 6.2) and each rule's metric (figure 6.3) against the number of samples."""
+    figure, (left, right) = panel_grid(2, columns=2, size=(5.2, 3.6))
+    for start, style in zip(curves.starts, _STYLES, strict=False):
+        left.plot(curves.sizes, start.best_score, style, color=COLOURS[0], markersize=4, label=start.initial)
+        for colour, (rule, scores) in zip(COLOURS, start.scores.items(), strict=False):
+            right.plot(curves.sizes, scores, style, color=colour, markersize=4, label=f"{rule}, {start.initial}")
+    left.axhline(curves.beam_score, color=_GREY, linewidth=1, label="decoder")
+    right.axhline(curves.beam_metric, color=_GREY, linewidth=1, label="decoder")
+    _by_samples(left, "mean score of the best derivation so far")
+    _by_samples(right, metric)
+    return figure
+
+
+def draw_settling(curves: SamplerCurves) -> Figure:
+    """Draw when decisions settle, how often they change (figures 6.4, 6.5), and how often rules differ."""
+    figure, panels = panel_grid(3, columns=3, size=(4.2, 3.4))
+    for start, style in zip(curves.starts, _STYLES, strict=False):
+        for colour, rule in zip(COLOURS, start.settled, strict=False):
+            label = f"{rule}, {start.initial}"
+            panels[0].plot(*_settled(start, rule), style[1:], color=colour, label=label, drawstyle="steps-post")
+            panels[1].plot(curves.sizes, start.changes[rule], style, color=colour, markersize=4)
+        for colour, ((a, b), shares) in zip(COLOURS, start.differ.items(), strict=False):
+            label = f"{a} / {b}, {start.initial}"
+            panels[2].plot(curves.sizes, 100 * shares, style, color=colour, markersize=4, label=label)
+    _by_samples(panels[0], "settled sentences (%)")
+    _by_samples(panels[1], "changes of the decision so far", legend=False)
+    _by_samples(panels[2], "sentences where rules differ (%)")
+    for panel, room in zip(panels, (1.0, 1.0, 1.5), strict=True):  # room for the legend
+        panel.set_ylim(0, room * panel.get_ylim()[1])
+    return figure
+
+
+def draw_ranked(start: StartCurves) -> Figure:
+    """Draw exact log-probabilities by sampled rank, with those of the best derivations as a line (figure 7.1)."""
+    figure, axes = panel_grid(len(start.ranked), columns=2, size=(4.6, 3.0))
+    for panel, one in zip(axes, start.ranked, strict=True):
+        ranks = np.arange(1, len(one.sampled) + 1)
+        panel.plot(ranks, one.sampled, ".", color="black", markersize=2, label="sampled derivations")
+        panel.plot(ranks[: len(one.best)], one.best, color=COLOURS[1], linewidth=1.2, label="best derivations")
+        panel.set_title(f"line {one.number} ({one.words} words)", fontsize=9)
+        panel.set_xlabel("rank by number of samples, or by probability", fontsize=8)
+        panel.set_ylabel("exact ln p", fontsize=8)
+        panel.grid(alpha=0.3)
+    axes[0].legend(fontsize=7)
+    return figure
+
+
+#: A marker and a line for each starting point.
+_STYLES = ("o-", "s--", "^:", "d-.")
+
+
+def _settled(start: StartCurves, rule: str) -> tuple[Any, Any]:
+    """Return numbers of samples, and the percentage of sentences whose decision has settled by then."""
+    settled = np.sort(start.settled[rule])
+    return settled, 100 * np.arange(1, len(settled) + 1) / len(settled)
+
+
+def _by_samples(panel: Any, label: str, *, legend: bool = True) -> None:
+    panel.set_xscale("log")
+    panel.xaxis.set_major_formatter("{x:,.0f}")
+    panel.set_xlabel("samples", fontsize=8)
+    panel.set_ylabel(label, fontsize=8)
+    panel.grid(alpha=0.3)
+    if legend:
+        panel.legend(fontsize=6)

@@ -19,6 +19,7 @@ from dragoman.evaluation.experiments.results import (
     ExperimentTranslations,
     TuningResults,
     WeightVectors,
+    pad_rows,
     systems_of,
 )
 from dragoman.evaluation.experiments.scale_choice import ScaleSummary
@@ -29,17 +30,19 @@ from dragoman.evaluation.figures.runs import (
     share_curves,
     traces,
     weight_chart,
-    weight_lines,
 )
+from dragoman.evaluation.figures.surfaces import CAPTION, draw_surfaces
 from dragoman.evaluation.reports.report import Report
+from dragoman.evaluation.statistics.candidate_ranks import candidate_ranks
+from dragoman.evaluation.statistics.error_surfaces import error_surfaces
 from dragoman.evaluation.statistics.intervals import deviation_band, mean_sd
+from dragoman.evaluation.statistics.run_evidence import RunEvidence
 from dragoman.model.mixture import INTERPOLATION_PREFIX
-from dragoman.tuning.optimise.line_search import line_searches, prepare_line_searches
 from dragoman.tuning.problems.hope_fear import Oracle
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
-from dragoman.tuning.problems.problem import Problem
 
 Rows = list[tuple[object, ...]]
+Vector = NDArray[np.float64]
 
 
 class Sheets:
@@ -75,19 +78,34 @@ class Sheets:
         return path
 
 
-def add_curves(sheets: Sheets, tuned: TuningResults, translated: ExperimentTranslations) -> None:
-    """Add curves of scores on the tuning set, and on test sets if the plan asks for them."""
+#: The name of the curves of scores on merged n-best lists.
+_MERGED = "tuning set, on the merged lists"
+
+
+def add_curves(
+    sheets: Sheets,
+    tuned: TuningResults,
+    translated: ExperimentTranslations,
+    looked_at: WeightVectors,
+    *,
+    runtime: Runtime = Runtime(),
+) -> None:
+    """Add curves of scores on the tuning set, on its merged lists, and on test sets if the plan asks for them."""
     plan, metric = sheets.plan, sheets.plan.metrics[0]
     panels = {"tuning set": {method.name: tuned.curve(method) for method in plan.methods}}
+    merged = {method.name: _list_curve(method, tuned, looked_at, runtime) for method in plan.methods}
+    panels |= {_MERGED: {name: curve for name, curve in merged.items() if curve is not None}}
     if plan.curves:
         for test in plan.tests:
             panels[test.name] = {method.name: translated.curve(method, test) for method in plan.methods}
+    panels = {where: curves for where, curves in panels.items() if curves}
     sheets.page.heading("Learning curves")
     bands = {where: {name: deviation_band(runs) for name, runs in curves.items()} for where, curves in panels.items()}
     sheets.page.figure(
         learning_curves(bands, metric),
         "Scores after each optimisation: means over runs, with bands of ± 1 standard deviation. Runs that have ended"
-        " keep their last score."
+        " keep their last score. Scores on the merged lists are what optimisers see: the best candidates of all lists"
+        " so far under the new weights. Weights whose scores rise only there suit these lists alone."
         + (f" Test sets are translated by {plan.decisions[0].name}." if plan.has_decisions else ""),
     )
     rows: Rows = [
@@ -98,6 +116,14 @@ def add_curves(sheets: Sheets, tuned: TuningResults, translated: ExperimentTrans
         for iteration, score in enumerate(run)
     ]
     sheets.csv("curves.csv", ["set", "method", "seed", "optimised", metric], rows)
+
+
+def _list_curve(method: Method, tuned: TuningResults, looked_at: WeightVectors, runtime: Runtime) -> Vector | None:
+    """Return the metric on the merged lists of each run, a row each; None unless all runs saved such lists."""
+    evidence = [looked_at.evidence(method, run, runtime=runtime) for run in tuned.runs(method)]
+    curves = [None if one is None else one.list_scores() for one in evidence]
+    there = [curve for curve in curves if curve is not None]
+    return pad_rows(there) if len(there) == len(curves) else None
 
 
 def add_numbers(sheets: Sheets, tuned: TuningResults) -> None:
@@ -174,10 +200,8 @@ def mixture_table(events: Sequence[Mapping[str, Any]]) -> tuple[list[str], Rows]
     return ["share", *(str(event["iteration"]) for event in events)], rows
 
 
-Vector = NDArray[np.float64]
-
 _MOST_CANDIDATES = 300
-_POINTS = 400  # steps of a function that a figure can show
+_LISTED_CANDIDATES = 12
 
 
 def add_best_run(
@@ -185,67 +209,34 @@ def add_best_run(
 ) -> None:
     """Draw the optimiser's last problem, if all features are dense and the run saved its evidence."""
     run = tuned.best_run(method)
-    problem = looked_at.last_problem(method, run, runtime=runtime) if looked_at.all_dense else None
-    if problem is None:
+    evidence = looked_at.evidence(method, run, runtime=runtime) if looked_at.all_dense else None
+    if evidence is None:
         return
-    metric, weights = sheets.plan.metrics[0], looked_at.scaled(run.weights())
+    metric, problem = sheets.plan.metrics[0], evidence.problem
     sheets.page.heading(f"{method.name}: around its weights")
-    lines = metric_along_weights(problem, weights, tuned.sign, runtime=runtime)
+    surfaces = error_surfaces(problem, evidence.vector(run.weights()), evidence.tuned, runtime=runtime)
     sheets.page.figure(
-        weight_lines(looked_at.names, weights, lines, metric),
-        f"{metric} of the tuning set as one weight changes and the others are fixed (the run with seed"
-        f" {run.options['seed']}, all its candidates; exact). The vertical line is the chosen weight.",
+        draw_surfaces(surfaces, metric),
+        f"{metric} of the tuning set (the run with seed {run.options['seed']}, all its candidates) {CAPTION}",
     )
     if not isinstance(problem, HypergraphProblem):
-        steps = np.array([looked_at.scaled(run.weights(i)) for i in range(len(run.events()))])
-        _add_ranks(sheets, problem, steps)
+        _add_ranks(sheets, evidence)
 
 
-def metric_along_weights(
-    problem: Problem | HypergraphProblem, weights: Vector, sign: int, *, runtime: Runtime = Runtime()
-) -> list[tuple[Vector, Vector]]:
-    """Return values around each weight and the metric there, with the other weights fixed.
-
-    Exact: the scores come from the upper envelopes of all candidates.
-    """
-    lines, axes = prepare_line_searches(problem, runtime=runtime), np.eye(len(weights))
-    reach = float(np.abs(weights).max())
-    steps = np.linspace(-reach, reach, _POINTS)
-    found = []
-    for weight, line in zip(weights.tolist(), line_searches(lines, [lines.at(weights)] * len(axes), axes), strict=True):
-        found.append((weight + steps, sign * line.scores[np.searchsorted(line.breaks, steps, "right")]))
-    return found
-
-
-def _add_ranks(sheets: Sheets, problem: Problem, steps: Vector) -> None:
-    sentence = _most_changed_sentence(problem, steps)
-    rows = np.arange(problem.sentences[sentence], problem.sentences[sentence + 1])
-    scores = problem.scorer.sentence_scores(problem.statistics[rows])
-    ranks = _ranks(problem.dense[rows] @ steps.T)
+def _add_ranks(sheets: Sheets, evidence: RunEvidence) -> None:
+    found = candidate_ranks(evidence)
     # Candidates that were ever near the top.
-    shown = np.sort(np.argsort(ranks.min(axis=1), kind="stable")[:_MOST_CANDIDATES])
+    shown = np.sort(np.argsort(found.ranks.min(axis=1), kind="stable")[:_MOST_CANDIDATES])
     sheets.page.figure(
-        rank_chart(ranks[shown], scores[shown]),
-        f"The candidates of sentence {sentence + 1} of the tuning set, ranked by the weights of each iteration;"
-        " good ones should rise. It is the sentence whose translation changed most often.",
+        rank_chart(found.ranks[shown], found.scores[shown]),
+        f"The candidates of sentence {found.sentence} of the tuning set, ranked by the initial weights and those after"
+        " each iteration; good ones should rise. It is the sentence whose translation changed most often.",
     )
-
-
-def _most_changed_sentence(problem: Problem, steps: Vector) -> int:
-    """Return the sentence whose best candidate changes most often, among those with a medium number of candidates."""
-    best = np.stack([problem.best(weights) for weights in steps])
-    changes = (np.diff(best, axis=0) != 0).sum(axis=0) if len(best) > 1 else np.zeros(best.shape[1])
-    sizes = np.diff(problem.sentences)
-    return int(np.argmax(changes - 1e-3 * np.abs(sizes - np.median(sizes)) / sizes.max()))
-
-
-def _ranks(scores: Vector) -> NDArray[np.int64]:
-    """Return the rank, from 1, of each row within each column.
-
-    >>> _ranks(np.array([[0.5, 2.0], [1.5, 1.0]])).tolist()
-    [[2, 1], [1, 2]]
-    """
-    return np.argsort(np.argsort(-scores, axis=0, kind="stable"), axis=0, kind="stable") + 1
+    columns, rows = found.top(_LISTED_CANDIDATES).table(sheets.plan.metrics[0])
+    folded = (
+        f"Candidates of sentence {found.sentence} that were near the top, by final rank, with the best by the metric"
+    )
+    sheets.page.table(columns, rows, folded=folded)
 
 
 def add_oracles(sheets: Sheets, tuned: TuningResults) -> None:

@@ -13,8 +13,12 @@ from dragoman.evaluation.figures.samplers import (
     draw_divergence,
     draw_divergences,
     draw_expectations,
+    draw_ranked,
+    draw_scores,
+    draw_settling,
 )
 from dragoman.evaluation.reports.report import Report
+from dragoman.evaluation.statistics.sampler_curves import SamplerCurves
 from dragoman.sampling.diagnostics.diagnosis_results import (
     INDEPENDENT,
     ExpectationRow,
@@ -139,6 +143,75 @@ def write_report(path: PathLike, sentences: Sequence[SentenceDiagnostics], summa
     for table in [*tables(sentences, summary), *([relative_error_table(summary)] if summary.exact_sentences else [])]:
         page.heading(table.title)
         page.table(table.columns, table.rows)
+    page.write(path)
+
+
+def curve_table(curves: SamplerCurves, metric: str) -> Table:
+    """List each rule's metric, the best score and the differences at each number of samples, by starting point."""
+    first = curves.starts[0]
+    rules, pairs = list(first.scores), list(first.differ)
+    rows: list[list[object]] = [
+        [
+            start.initial,
+            size,
+            f"{start.best_score[i]:.2f}",
+            *(f"{start.scores[rule][i]:.2f}" for rule in rules),
+            *(f"{start.differ[pair][i]:.1%}" for pair in pairs),
+        ]
+        for start in curves.starts
+        for i, size in enumerate(curves.sizes)
+    ]
+    columns = ["initial", "samples", "best score so far", *(f"{metric}, {rule}" for rule in rules)]
+    return Table("By number of samples", [*columns, *(f"{a} ≠ {b}" for a, b in pairs)], rows)
+
+
+def settling_table(curves: SamplerCurves) -> Table:
+    """List after how many samples decisions change no more: quantiles over sentences, and the number of changes."""
+    rows: list[list[object]] = [
+        [
+            start.initial,
+            rule,
+            *(f"{np.quantile(settled, share, method='higher'):,.0f}" for share in (0.5, 0.9, 1.0)),
+            f"{start.changes[rule][-1]:.1f}",
+        ]
+        for start in curves.starts
+        for rule, settled in start.settled.items()
+    ]
+    columns = ["initial", "rule", "half of the sentences", "90%", "all", "changes per sentence"]
+    return Table("Samples after which decisions change no more", columns, rows)
+
+
+def write_curves(path: PathLike, curves: SamplerCurves, metric: str, setting: str, signature: str) -> None:
+    """Write a page with the curves of decisions by samples; `setting` is a sentence about the options."""
+    page = Report("Decisions by number of samples")
+    page.paragraph(setting)
+    page.paragraph(signature)
+    page.heading("Scores")
+    page.figure(
+        draw_scores(curves, metric),
+        f"The score of the best derivation so far, a mean over sentences, and {metric} of the translations that each"
+        " rule chooses by the first samples. Max-derivation is the most frequent derivation; best score is the one with"
+        " the highest score.",
+    )
+    page.heading("When decisions settle")
+    page.figure(
+        draw_settling(curves),
+        "Left: sentences whose translation does not change any more after a number of samples. Middle: mean number of"
+        " changes. Right: sentences whose translations by two rules differ. MBR is decided at the marked numbers of"
+        " samples only.",
+    )
+    for table in (curve_table(curves, metric), settling_table(curves)):
+        page.heading(table.title)
+        page.table(table.columns, table.rows)
+    for start in curves.starts:
+        if start.ranked:
+            page.heading(f"Exact probabilities by sampled rank, from {start.initial}")
+            page.figure(
+                draw_ranked(start),
+                "Each dot is a sampled derivation: its exact log-probability, by its rank among the samples. The line"
+                " is that of the same number of derivations, the most probable ones. Dots below it show that samples"
+                " reach derivations that no n-best list of this length has.",
+            )
     page.write(path)
 
 

@@ -229,6 +229,63 @@ def compare_groups(
     return GroupComparison(orders, [_row(pair, columns) for pair in pairs])
 
 
+@dataclass(frozen=True)
+class ConclusivePair:
+    """A pair of systems, with the proportion of test sets by their size that show the right and the wrong one to be
+    significantly better.
+    """
+
+    better: str
+    worse: str
+    difference: float
+    shares: Mapping[int, tuple[float, float]]
+
+    def row(self) -> tuple[str, ...]:
+        """Return the pair as a row of a table; see `conclusive_text`."""
+        shares = (conclusive_text(*share) for share in self.shares.values())
+        return (self.better, self.worse, f"{self.difference:+.2f}", *shares)
+
+
+def conclusive_text(right: float, wrong: float) -> str:
+    """Write proportions of right and wrong conclusions as Schuth (2010, table 7.12) does.
+
+    >>> conclusive_text(0.15, 0.01), conclusive_text(1.0, 0.0)
+    ('0.15/0.01', '1.00')
+    """
+    return f"{right:.2f}/{wrong:.2f}" if wrong else f"{right:.2f}"
+
+
+#: Test sets larger than this many times the sentences that they are drawn from say nothing.
+_LARGEST_SAMPLE = 10
+
+
+def conclusive_pairs(
+    found: Sequence[Group],
+    statistics: SystemStatistics,
+    sizes: Sequence[int],
+    *,
+    samples: int = 100,
+    resamples: int = _DRAWS,
+) -> list[ConclusivePair]:
+    """Return how often test sets of some sizes, drawn from the sentences, would be conclusive for each pair of systems.
+
+    See `conclusive_shares`. Sizes of more than ten times the number of sentences are left out.
+    """
+    sentences = next(iter(statistics.systems.values())).shape[1]
+    sizes = [size for size in sizes if size <= _LARGEST_SAMPLE * sentences]
+    pairs: list[ConclusivePair] = []
+    for group in found:
+        if not (group.new_pairs and sizes):
+            continue
+        how = Resampling(resamples=resamples, trials=0, samples=samples, sample_sizes=tuple(sizes))
+        systems = [statistics.systems[system] for system in group.names.values()]
+        names = [system.name for system in group.names.values()]
+        for pair in compare_systems(statistics.metric, statistics.scorer, names, systems, how)["pairs"]:
+            shares = {int(size): (right, wrong) for size, (right, wrong) in pair["conclusive"].items()}
+            pairs.append(ConclusivePair(pair["better"], pair["worse"], pair["difference"], shares))
+    return pairs
+
+
 def _renamed(pair: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     return {**pair, "better": names[pair["better"]], "worse": names[pair["worse"]]}
 

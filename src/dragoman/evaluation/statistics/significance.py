@@ -21,6 +21,9 @@ from dragoman.metrics.metric import Scorer
 CONCLUSIVE = 0.95
 """Proportion of resamples in which a system must be better to be called significantly better."""
 
+SAMPLE_SIZES = (300, 1000, 3000)
+"""Numbers of sentences of test sets for which the proportion of conclusive ones is reported (Koehn 2004, table 3)."""
+
 _CELLS = 1 << 22  # cells of a matrix of counts in memory
 
 

@@ -24,8 +24,10 @@ class Lus(Tuner):
 
     From weights w, a sample is w' = w + a with a uniform in the box ± d, which is at first as wide as the ranges of the
     weights on each side. If the metric is better at w', that is the new w; otherwise d ← q d with q = 2^(-alpha/m) for
-    m features: m/alpha failures halve the box. Weights may leave their ranges. The best of several starts is returned,
-    the first if they are equal: never worse than the given one.
+    m features: m/alpha failures halve the box. With `final_box`, q depends on the number of samples n in place of the
+    number of features: q = final_box^(1/n), so that n failures leave that fraction of the box however many samples
+    there are, as section 7.2.2 of the thesis suggests. Weights may leave their ranges. The best of several starts is
+    returned, the first if they are equal: never worse than the given one.
 
     Cost: `samples` times `starts` evaluations of the metric. Most are cheap, as few candidates can win in a small box.
 
@@ -38,6 +40,12 @@ class Lus(Tuner):
     name: ClassVar[str] = "lus"
 
     alpha: float = option(0.01, "rate at which the box shrinks: from 0 (not at all) to 1/3 (quickly)", minimum=0)
+    final_box: float | None = option(
+        None,
+        "fraction of the box that is left if all samples fail: the box shrinks by the number of samples, not by alpha",
+        minimum=1e-300,
+        maximum=1,
+    )
     samples: int = option(50_000, "weights to try from each start", minimum=1)
     starts: int = option(8, "starts: the given weights, and random ones", minimum=1)
 
@@ -55,7 +63,10 @@ class Lus(Tuner):
 
     def reach(self, width: NDArray[np.float64], failures: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the box after each number of failures: d = width · q^failures, one row each."""
-        shrunk: NDArray[np.float64] = np.exp2(-self.alpha / max(len(width), 1) * failures)
+        rate = self.alpha / max(len(width), 1)
+        if self.final_box is not None:
+            rate = -np.log2(self.final_box) / self.samples
+        shrunk: NDArray[np.float64] = np.exp2(-rate * failures)
         return width * shrunk[:, None]
 
     def _sample(

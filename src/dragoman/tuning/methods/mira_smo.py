@@ -35,9 +35,10 @@ class MiraSmo(Tuner):
     average of the weights after each batch of the last pass; the objective is the metric on these lists.
 
     A pass reads each feature value once, and computes for each sentence the products of all pairs of its hypotheses;
-    there may be any number of features. Departures: hypotheses come from n-best lists, not from forests, as in Schuth
-    (2010, section 4.2; with `batch_size` 0 the whole set is one batch, as there); the pseudo-document changes between
-    batches, not within them; the size of a sentence is its reference length.
+    there may be any number of features. Departures: hypotheses come from n-best lists, not from forests; batches take
+    the place of sentences that processors decode side by side; the pseudo-document changes between batches, not within
+    them; the size of a sentence is its reference length. With `batch_size=0` and `passes=1` the whole set is one batch
+    and nothing is averaged, as in Schuth (2010, section 4.2, algorithm 3).
     """
 
     name: ClassVar[str] = "mira-smo"

@@ -31,7 +31,9 @@ class Simplex(Tuner):
     Cost: a step evaluates the metric at 4 weight vectors, at once, or at m + 4; some hundred steps a run.
 
     Nelder & Mead 1965; Schuth 2010, section 4.3. There, equations 4.14-4.19 and algorithm 4 differ from each other and
-    from Nelder and Mead; this is the standard method, with the comparisons of Lagarias et al. 1998.
+    from Nelder and Mead. Departures: this is the standard method, with the comparisons of Lagarias et al. 1998; the
+    given weights are a vertex in the first iteration too, as in algorithm 4 (step 1 of the text has random vertices
+    only); random vertices have our ranges (see `weight_ranges`), unless the loop has the preset `schuth`.
     """
 
     name: ClassVar[str] = "simplex"

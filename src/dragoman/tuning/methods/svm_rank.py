@@ -27,17 +27,21 @@ class SvmRank(Tuner):
 
     Sorts the candidates of each sentence by their score within a pseudo-document, and takes the pairs of each of the
     first three with 30 of those behind it: evenly spread over the list, or (`selection = next`) the 30 that follow, as
-    the thesis does. Both signs of the difference of their features are examples for a
-    linear support vector machine without bias, so that the weights minimise
+    the thesis does. With `selection = mira`, which the thesis suggests (section 8.2), candidates are those of MIRA: the
+    ten best by the model, by hope and by fear (its equation 4.5), each paired with the first three by hope; where two
+    have equal scores, there is no pair. Both signs of the difference of their features are examples for a linear
+    support vector machine without bias, so that the weights minimise
 
         |w|² / 2 + C Σ over pairs of 2 max(0, 1 - w·(h(better) - h(worse)))                (equation 6.11)
 
     The objective is minus that. Solved by liblinear, whose coordinate descent is linear in the feature values of the
     pairs; there may be any number of features. The weights before matter only through the pseudo-document, which the
-    translations under them make up, one after the other. Pairs with equal scores are left out (relation 6.9).
+    translations under them make up, one after the other, and through the choice of MIRA's candidates. Pairs with equal
+    scores are left out (relation 6.9).
 
-    Departure: pairs of the best with the next best say nothing about bad candidates, and nothing brings weights back
-    that rank those first; see `benchmarks/RESULTS.md`. The thesis itself doubts the choice in its last chapter.
+    Departures: candidates are spread over the list by default, because pairs of the best with the next best say nothing
+    about bad candidates, and nothing brings weights back that rank those first (see `benchmarks/RESULTS.md`; the thesis
+    itself doubts its choice in section 8.2). liblinear is in the place of SVM-light, with the same tolerance.
 
     Needs scikit-learn: `pip install 'dragoman[svm]'`.
     """
@@ -48,7 +52,10 @@ class SvmRank(Tuner):
     decay: float = option(0.9, "factor by which the pseudo-document decays after each sentence", minimum=0, maximum=1)
     best: int = option(3, "candidates of each sentence that are compared with others", minimum=1)
     followers: int = option(30, "candidates that each of them is compared with", minimum=1)
-    selection: Literal["spread", "next"] = option("spread", "these are spread over the list, or the next best")
+    selection: Literal["spread", "next", "mira"] = option(
+        "spread",
+        "these are spread over the list, the next best, or a third each best by the model, by hope and by fear",
+    )
     max_iterations: int = option(100_000, "maximum passes of the solver over the pairs", minimum=1)
 
     def __post_init__(self) -> None:
@@ -60,9 +67,13 @@ class SvmRank(Tuner):
     ) -> Optimum:
         """Sort the candidates and learn to rank them."""
         gains = pseudo_document_gains(problem, start, self.decay)
-        better, worse = ranked_pairs(
-            problem.sentences, gains, self.best, self.followers, spread=self.selection == "spread"
-        )
+        if self.selection == "mira":
+            scores = problem.model_scores(start)
+            better, worse = mira_pairs(problem.sentences, gains, scores, self.best, -(-self.followers // 3))
+        else:
+            better, worse = ranked_pairs(
+                problem.sentences, gains, self.best, self.followers, spread=self.selection == "spread"
+            )
         if not len(better):
             runtime.warn("all candidates of each sentence have the same score: weights stay as they are")
             return Optimum(start, -float(start @ start) / 2)
@@ -137,3 +148,35 @@ def ranked_pairs(
     worse = order[(sentences[:-1, None] + second)[there]]
     differ = gains[better] > gains[worse]
     return better[differ], worse[differ]
+
+
+def mira_pairs(
+    sentences: NDArray[np.int64], gains: NDArray[np.float64], scores: NDArray[np.float64], best: int, each: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return better and worse rows: the first `best` by hope with the `each` best by the model, by hope and by fear.
+
+    Hope is score + gain, fear score - gain. Each pair is there once.
+
+    >>> gains, scores = np.array([1.0, 5.0, 2.0]), np.array([9.0, 0.0, 4.0])
+    >>> better, worse = mira_pairs(np.array([0, 3]), gains, scores, best=1, each=1)
+    >>> better.tolist(), worse.tolist()  # the row 0 is the first by all three
+    ([], [])
+    >>> better, worse = mira_pairs(np.array([0, 3]), gains, scores, best=1, each=2)
+    >>> better.tolist(), worse.tolist()
+    ([2], [0])
+    """
+    sizes = np.diff(sentences)
+    sentence = np.repeat(np.arange(len(sizes)), sizes)
+    places = np.arange(len(gains)) - np.repeat(sentences[:-1], sizes)
+    hoped, *others = (np.lexsort((-by, sentence)) for by in (scores + gains, scores, scores - gains))
+    chosen = np.zeros(len(gains), bool)
+    for order in (hoped, *others):
+        chosen[order[places < each]] = True
+    rows = np.flatnonzero(chosen)
+    # The oracles of each row's sentence; short lists repeat their last one, and pairs are made distinct below.
+    oracle = np.minimum(np.arange(best), sizes[:, None] - 1)[sentence[rows]] + sentences[sentence[rows], None]
+    first, second = hoped[oracle].ravel(), np.repeat(rows, best)
+    better, worse = np.where(gains[first] >= gains[second], [first, second], [second, first])
+    differ = gains[better] > gains[worse]
+    pairs = np.unique(np.stack([better[differ], worse[differ]]), axis=1)
+    return pairs[0], pairs[1]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus
-from dragoman.core.errors import DataError, UsageError
+from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import Weights
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.journal import weights_file
@@ -24,7 +24,7 @@ from dragoman.core.store import digest
 from dragoman.forest.prune import prune_to_density
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Scorer
-from dragoman.metrics.references import UNHEARD, ReferencedText, read_references, reference_files
+from dragoman.metrics.references import UNHEARD, ReferencedText, reference_files
 from dragoman.model.bundle import Model, model_digest
 from dragoman.sampling.global_features import document_bounds, read_documents
 from dragoman.search.limits import SearchLimits, SpaceLimits
@@ -42,7 +42,7 @@ from dragoman.tuning.problems.evidence import (
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem, ReferenceProblem
 from dragoman.tuning.problems.mixtures import DecodedMixtures, MixtureProblem
 from dragoman.tuning.problems.problem import Problem, tuned_names, weight_ranges
-from dragoman.tuning.runs.loop import BatchTraining, Loop, OnlineTraining, Task, Training, merged_evidence, run_tuning
+from dragoman.tuning.runs.loop import BatchTraining, Loop, OnlineTraining, Task, Training, run_tuning
 from dragoman.tuning.runs.run import Run
 from dragoman.tuning.runs.validator import Validation, Validator
 
@@ -360,16 +360,6 @@ class Job:
     def translator(self, model: Model, weights: Weights | None = None, *, runtime: Runtime = Runtime()) -> Translator:
         """Return the translator of this job."""
         return Translator.of(model, weights, limits=self.limits, space=self.space, runtime=runtime)
-
-    def problem(self, model: Model, run: Run, *, runtime: Runtime = Runtime()) -> Problem | HypergraphProblem:
-        """Return the last problem of an optimiser in a run of this job, with dense features only."""
-        pool = merged_evidence(run, len(run.events()), self._evidence(model))
-        if pool is None:
-            raise DataError("has no iteration", path=run.folder, expected="a run that has begun")
-        names = [*self.tuned(model), *self._tuned_interpolation_weights(model)]
-        references = read_references(self.references, text=model.preparation(prepared=self.prepared))
-        scorer = parse_metric(self.metric).scorer(references)
-        return pool.problem(names, self._ranges_of(names), scorer, sign=self._sign, runtime=runtime)
 
     def mixes(self, model: Model) -> bool:
         """Return whether lists count the pairs of mixed tables, so that interpolation weights are tuned as well."""

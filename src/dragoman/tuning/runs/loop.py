@@ -381,8 +381,8 @@ class BatchTraining:
         return "nothing better is found, nor a little further on" if explored > self.region.explorations else None
 
 
-def merged_evidence(run: Run, iterations: int, evidence: type[DecodingResults]) -> DecodingResults | None:
-    """Return all that the first iterations of a run decoded; None if there are none."""
+def merged_iterations(run: Run, iterations: int, evidence: type[DecodingResults]) -> Iterator[DecodingResults]:
+    """Return all that a run had decoded after each of its first iterations."""
     pool: DecodingResults | None = None
     for iteration in range(1, iterations + 1):
         folder = run.verified(evidence_name(iteration), iteration)
@@ -390,6 +390,14 @@ def merged_evidence(run: Run, iterations: int, evidence: type[DecodingResults]) 
             pool = _merged(pool, evidence.load(folder))
         except DataError as error:
             raise run.damaged(Path(error.path or folder), error.found, iteration) from None
+        yield pool
+
+
+def merged_evidence(run: Run, iterations: int, evidence: type[DecodingResults]) -> DecodingResults | None:
+    """Return all that the first iterations of a run decoded; None if there are none."""
+    pool: DecodingResults | None = None
+    for merged in merged_iterations(run, iterations, evidence):
+        pool = merged
     return pool
 
 

@@ -11,8 +11,8 @@ from dragoman.decision.settings import Decision
 from dragoman.evaluation.experiments.plan import Method
 from dragoman.evaluation.experiments.plan_parts import AS_DECODED, PlannedDecision
 from dragoman.evaluation.experiments.results import ExperimentSystem, SystemStatistics
-from dragoman.evaluation.statistics.comparison import compare_groups, groups
-from dragoman.evaluation.statistics.significance import holm
+from dragoman.evaluation.statistics.comparison import compare_groups, conclusive_pairs, groups
+from dragoman.evaluation.statistics.significance import conclusive_shares, holm
 from dragoman.metrics.combined import parse_metric
 from dragoman.tuning.methods.mert import Mert
 
@@ -103,3 +103,18 @@ def test_a_correction_does_not_make_significance_impossible():
     systems = systems_of(11, 1)  # 66 pairs, for which 1,000 resamples would be too few
     found = compare_groups(groups(systems), measured_on(systems, [30] * 11 + [0]), "holm")
     assert found.orders[""].startswith("m10 / d0 > ")
+
+
+def test_conclusive_shares_are_those_of_each_size():
+    systems = systems_of(2, 0)
+    measured = measured_on(systems, [9, 6, 0])
+    found = conclusive_pairs(groups(systems), measured, [30, 200, 601], samples=20, resamples=100)
+    assert [(pair.better, pair.worse) for pair in found] == [("m1", "m0"), ("m1", "untuned"), ("m0", "untuned")]
+    assert list(found[0].shares) == [30, 200]  # there are 60 sentences
+    for size in (30, 200):
+        statistics = [measured.systems[system] for system in systems]
+        wanted = conclusive_shares(measured.scorer, statistics, size=size, samples=20, resamples=100)
+        assert found[1].shares[size] == (wanted[2, 0], wanted[0, 2])
+    assert found[1].shares[200][0] > found[2].shares[30][0]
+    assert found[1].row()[:2] == ("m1", "untuned")
+    assert conclusive_pairs(groups(systems), measured, [1000]) == []

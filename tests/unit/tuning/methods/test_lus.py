@@ -34,6 +34,22 @@ def test_the_box_shrinks_by_q_with_each_failure():
     assert Lus(alpha=0.01).reach(width, np.array([400])).tolist() == [[1.0, 0.5, 0.25, 0.0]]
 
 
+@pytest.mark.parametrize("samples", [100, 5000])
+def test_the_final_box_does_not_depend_on_the_number_of_samples(samples):
+    width = np.array([2.0, 1.0, 0.5])
+    tuner = Lus(final_box=0.001, samples=samples, alpha=0.3)
+    halfway = np.array([0, samples // 2, samples])
+    np.testing.assert_allclose(tuner.reach(width, halfway), width * np.array([[1], [0.001**0.5], [0.001]]), rtol=1e-12)
+    problem = random_problem(3, sentences=30)
+    # With m features, alpha has the same effect if it is m log2(1 / final_box) / samples.
+    alpha = 4 * np.log2(1000) / samples
+    ours, theirs = (
+        optimise(Lus(final_box=0.001, samples=samples, starts=1), problem),
+        optimise(Lus(alpha=alpha, samples=samples, starts=1), problem),
+    )
+    assert ours.objective == theirs.objective
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("seed", range(3))
 def test_never_worse_than_the_start(seed, sign):

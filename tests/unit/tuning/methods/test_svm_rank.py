@@ -9,7 +9,7 @@ from sklearn.svm import LinearSVC
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.progress import DragomanWarning
 from dragoman.core.runtime import Runtime
-from dragoman.tuning.methods.svm_rank import SvmRank, pseudo_document_gains, ranked_pairs
+from dragoman.tuning.methods.svm_rank import SvmRank, mira_pairs, pseudo_document_gains, ranked_pairs
 from dragoman.tuning.problems.problem import Problem
 from oracles.counted_bleu import CountedBleu
 from oracles.tuning_margin import ErrorRate, SlowBleu, oracle_objective, random_problem, separable_problem
@@ -47,6 +47,34 @@ def test_spread_pairs_reach_over_the_whole_list(seed: int) -> None:
             expected += [(ranking[j], behind[math.ceil(k * len(behind) / count) - 1]) for k in range(1, count + 1)]
     better, worse = ranked_pairs(bounds, gains, best=2, followers=4, spread=True)
     assert list(zip(better.tolist(), worse.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("best", [1, 3])
+def test_pairs_of_mira_are_its_oracles_with_its_hypotheses(seed: int, best: int) -> None:
+    generator = rng(seed)
+    bounds = np.concatenate([[0], np.cumsum(generator.integers(1, 15, 20))]).astype(np.int64)
+    gains = generator.integers(0, 5, bounds[-1]).astype(float)
+    scores = generator.normal(size=bounds[-1])
+    expected = set()
+    for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        by_hope, by_model, by_fear = (
+            sorted(range(a, b), key=lambda row: -(scores[row] + mu * gains[row])) for mu in (1, 0, -1)
+        )
+        for row in {*by_hope[:4], *by_model[:4], *by_fear[:4]}:
+            for oracle in by_hope[:best]:
+                if gains[row] != gains[oracle]:
+                    expected.add((row, oracle) if gains[row] > gains[oracle] else (oracle, row))
+    better, worse = mira_pairs(bounds, gains, scores, best, 4)
+    found = list(zip(better.tolist(), worse.tolist(), strict=True))
+    assert len(found) == len(set(found))
+    assert set(found) == expected
+
+
+def test_pairs_of_mira_can_be_learnt_from() -> None:
+    problem = separable_problem(rng(7), CountedBleu())
+    found = SvmRank(selection="mira").optimise(problem, np.zeros(5), rng=rng())
+    assert problem.objective(found.weights) > problem.objective(np.zeros(5))
 
 
 @pytest.mark.parametrize("sign", [1, -1])
