@@ -96,6 +96,10 @@ class StructuralDistortion(HoleFeature):
         """Return True if `rest` names an order and a size."""
         return f"{self.prefix}.{rest}" in self.names
 
+    def is_log_probability(self, rest: str) -> bool:
+        """Return True for the coarse value; the fine ones are counts."""
+        return rest == _LOG_P
+
     def _counts(self, parts: ModelParts, runtime: Runtime) -> NDArray[np.float64]:
         if parts.aligned is not None:
             return hole_counts(parts.aligned, RuleExtraction(), sentences=self.sentences, runtime=runtime)

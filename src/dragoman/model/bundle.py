@@ -286,6 +286,24 @@ class Model:
         """Tell whether the model has a feature of this name, or may have one as it occurs."""
         return name in self.weight_names or self._can_have(name)
 
+    def is_log_probability(self, name: str) -> bool:
+        """Tell whether a feature is the (natural) logarithm of a probability; others are counts, distances and ratios.
+
+        Language models are, the scores of tables and grammars, lexicalised reordering, and what sparse features say.
+        """
+        prefix, _, rest = name.partition(".")
+        if name in self._log_probabilities or name in self.feature_names:
+            return name in self._log_probabilities
+        return prefix in self._attached and self._attached[prefix].is_log_probability(rest)
+
+    @cached_property
+    def _log_probabilities(self) -> frozenset[str]:
+        """The dense features that are logarithms of probabilities."""
+        parts = {**self.tables, **self.grammars}
+        scores = [name for part, one in parts.items() for name in phrase_features(part, one.probability_names)]
+        orders = [name for reordering in self.reorderings for name in reordering_features(reordering)]
+        return frozenset([*self.language_models, *scores, *orders])
+
     def _can_have(self, name: str) -> bool:
         """Tell whether one of the sparse features can give a value of this name."""
         prefix, _, rest = name.partition(".")

@@ -94,6 +94,10 @@ class SparseFeature(Feature):
         """Tell whether a value can have the name `rest` after the prefix and the dot; by default any can."""
         return True
 
+    def is_log_probability(self, rest: str) -> bool:
+        """Tell whether the value of this name is the logarithm of a probability; by default all values are counts."""
+        return False
+
 
 class PairsInUse(Protocol):
     """Phrase pairs on spans of sentences, one row each. The options of a search are such, and the words that rules have
