@@ -38,6 +38,7 @@ from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.feature_types import (
     SPARSE_FEATURES,
     BoundaryFeature,
+    CopyFeature,
     Feature,
     GlobalFeature,
     HoleFeature,
@@ -182,6 +183,11 @@ class Model:
         return next(iter(self.features_of(BoundaryFeature)), None)
 
     @cached_property
+    def copy_feature(self) -> CopyFeature | None:
+        """The feature that generates copies of words, if there is one."""
+        return next((feature for feature in self.features_of(CopyFeature) if feature.generates), None)
+
+    @cached_property
     def tree_features(self) -> list[str]:
         """The names of the features that look at trees of source sentences."""
         return [feature.name for feature in self.features if isinstance(feature, SpanFeature) and feature.needs_trees]
@@ -237,7 +243,7 @@ class Model:
         aligned: AlignedText | None = None,
         runtime: Runtime = Runtime(),
     ) -> Model:
-        """Return the model with more features, whose weights are 0 until they are tuned.
+        """Return the model with more features, whose weights are 0 until they are tuned, or those that they begin with.
 
         They learn from the model, from a tagged text of its target language, and from a word-aligned parallel text,
         whose words need not be the model's.
@@ -253,9 +259,13 @@ class Model:
             if isinstance(feature, SparseFeature):
                 every[feature] = feature.learn(self._parts(tagged, aligned), runtime=runtime)
         added = {feature.name: 0.0 for feature in features if isinstance(feature, GlobalFeature)}
+        for feature in features:
+            added |= feature.start_weights if isinstance(feature, SparseFeature) else {}
         model = replace(self, features=every, weights=self.weights.updated(added) if added else self.weights)
         if len(model.features_of(BoundaryFeature)) > 1:
             raise UsageError("a model can have one feature of neighbours only")
+        if sum(feature.generates for feature in model.features_of(CopyFeature)) > 1:
+            raise UsageError("a model can have one feature that copies words only")
         return model
 
     def read_weights(self, path: PathLike, *, runtime: Runtime = Runtime()) -> Weights:

@@ -94,6 +94,11 @@ class SparseFeature(Feature):
         """Tell whether a value can have the name `rest` after the prefix and the dot; by default any can."""
         return True
 
+    @property
+    def start_weights(self) -> Mapping[str, float]:
+        """Weights of some values before they are tuned; all others begin with 0."""
+        return {}
+
     def is_log_probability(self, rest: str) -> bool:
         """Tell whether the value of this name is the logarithm of a probability; by default all values are counts."""
         return False
@@ -126,6 +131,10 @@ class PairsInUse(Protocol):
     def linked(self) -> NDArray[np.bool_]:
         """True where the word links of a pair are known; unknown words and translations given by markup have none."""
 
+    @property
+    def copied(self) -> NDArray[np.int8]:
+        """The class of each pair that a `CopyFeature` generated; -1 for all other pairs."""
+
 
 @dataclass(frozen=True)
 class PairFeature(SparseFeature):
@@ -134,6 +143,23 @@ class PairFeature(SparseFeature):
     @abstractmethod
     def __call__(self, pairs: PairsInUse, /) -> FeatureRows:
         """Return a row for each pair."""
+
+
+@dataclass(frozen=True)
+class CopyFeature(PairFeature):
+    """A feature of pairs that can generate some: single words that are copied, each of a class.
+
+    Such pairs have no scores, and count neither as unknown words nor as phrases or rules; this feature counts them.
+    """
+
+    @property
+    @abstractmethod
+    def generates(self) -> bool:
+        """True if it generates pairs."""
+
+    @abstractmethod
+    def copy_classes(self, words: Vocab, *, translated: bool) -> NDArray[np.int8]:
+        """Return the class under which each word is copied, or -1; of words that the model translates, or does not."""
 
 
 @dataclass(frozen=True, eq=False)
