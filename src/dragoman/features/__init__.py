@@ -33,6 +33,7 @@ from dragoman.model.feature_types import (
     SpanFeature,
     SpansInUse,
     SparseFeature,
+    parse_feature,
 )
 
 __all__ = [
@@ -54,4 +55,5 @@ __all__ = [
     "SpanFeature",
     "SpansInUse",
     "SparseFeature",
+    "parse_feature",
 ]

@@ -251,10 +251,7 @@ class Model:
         every: dict[Feature, Arrays] = dict(self.features)
         for feature in features:
             _refuse_twice(feature, [*every], self.dense_features)
-            if isinstance(feature, BoundaryFeature) and self.kind == "chart":
-                raise UsageError(f"{feature.name} is about neighbours, and the rules of a hierarchical model have none")
-            if isinstance(feature, HoleFeature) and self.kind != "chart":
-                raise UsageError(f"{feature.name} is about the holes of rules, and phrases have none")
+            refuse_kind(feature, self.kind)
             every[feature] = {}
             if isinstance(feature, SparseFeature):
                 every[feature] = feature.learn(self._parts(tagged, aligned), runtime=runtime)
@@ -408,6 +405,14 @@ def _some(names: list[str]) -> str:
 def _sparse_prefixes() -> tuple[str, ...]:
     """Return the prefixes that names of sparse features can have in any model."""
     return tuple(f"{SPARSE_FEATURES.get(name).prefix}." for name in SPARSE_FEATURES.names())
+
+
+def refuse_kind(feature: Feature, kind: Kind) -> None:
+    """Refuse a feature that models of a kind cannot have."""
+    if isinstance(feature, BoundaryFeature) and kind == "chart":
+        raise UsageError(f"{feature.name} is about neighbours, and the rules of a hierarchical model have none")
+    if isinstance(feature, HoleFeature) and kind != "chart":
+        raise UsageError(f"{feature.name} is about the holes of rules, and phrases have none")
 
 
 def _refuse_twice(feature: Feature, others: Sequence[Feature], dense: Sequence[str]) -> None:

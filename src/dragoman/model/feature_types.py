@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import BOS, EOS, SPECIAL, Vocab
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.options import Options, Registry
+from dragoman.core.options import Options, Registry, parse_options
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
@@ -30,6 +30,7 @@ from dragoman.model.rule_scores import AlignedText
 from dragoman.text.source_trees import SourceTree
 
 T = TypeVar("T", bound=np.integer)
+Chosen = TypeVar("Chosen", bound="Feature")
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,6 +311,16 @@ FEATURES: Registry[Feature] = Registry("feature", "dragoman.features", Feature)
 #: Those of them that searches score, and those that only samplers do; commands tell them apart.
 SPARSE_FEATURES = FEATURES.part("feature", SparseFeature)
 GLOBAL_FEATURES = FEATURES.part("global_feature", GlobalFeature)
+
+
+def parse_feature(features: Registry[Chosen], text: str) -> Chosen:
+    """Return the feature that a text like `NAME` or `NAME:OPTION=VALUE,...` names.
+
+    >>> parse_feature(SPARSE_FEATURES, "rule-class:classes=number").classes
+    'number'
+    """
+    name, colon, options = text.partition(":")
+    return parse_options(features.get(name), options.split(",") if colon else [])
 
 
 def splits(text: str, mark: str) -> Iterator[tuple[str, str]]:
