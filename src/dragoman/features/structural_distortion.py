@@ -34,7 +34,9 @@ class StructuralDistortion(HoleFeature):
     values. The coarse feature has one, `sd.log_p`, the sum of ln p(reordered or not | size), estimated from rules as
     they are found in the training text, with their counts there; nonterminals of one word count too, even if extraction
     has none, because decoding does. Rare sizes are smoothed by all sizes: p(r | s) = (c(r, s) + p(r)) / (c(s) + 1).
-    Glue has none of these values, because it reorders nothing.
+    With `glue`, each part that glue joins counts as a monotone nonterminal of its size, because the paper looks at the
+    nonterminals of "each grammar rule"; it does not say whether glue is meant. What was joined before, which begins
+    with the sentence, does not count.
     """
 
     name = "structural-distortion"
@@ -43,6 +45,7 @@ class StructuralDistortion(HoleFeature):
     grain: Literal["coarse", "fine"] = option(
         "fine", "fine: a value per order and size; coarse: one ln p(order | size)"
     )
+    glue: bool = option(False, "count the parts that glue joins as monotone nonterminals")
     sentences: int = option(10_000, "number of sentence pairs to estimate a coarse feature from; 0: all", minimum=0)
 
     def learn(self, parts: ModelParts, *, runtime: Runtime = Runtime()) -> Arrays:
@@ -90,7 +93,10 @@ class StructuralDistortion(HoleFeature):
         """Return a row for each class (which of two nonterminals are reordered) and kind (the sizes of both)."""
         first, second = rules.reordered.T.astype(np.int64)
         sizes = np.minimum(rules.hole_sizes, HOLE_SIZES)
-        return HoleRows(first + 2 * second, 4, sizes[:, 0] * (HOLE_SIZES + 1) + sizes[:, 1], self._rows)
+        kinds = sizes[:, 0] * (HOLE_SIZES + 1) + sizes[:, 1]
+        # A part is the only nonterminal that counts, and monotone.
+        parts = np.arange(1, HOLE_SIZES + 1, dtype=np.int64) * (HOLE_SIZES + 1) * 4 if self.glue else None
+        return HoleRows(first + 2 * second, 4, kinds, self._rows, parts)
 
     def has(self, rest: str) -> bool:
         """Return True if `rest` names an order and a size."""

@@ -180,6 +180,11 @@ class SpanFeature(SparseFeature):
     #: True if it looks at trees of source sentences, which must then be given.
     needs_trees: ClassVar[bool] = True
 
+    @property
+    def on_glue(self) -> bool:
+        """True if it looks at the spans of glue as well, from the first word of a sentence on; by default not."""
+        return False
+
     @abstractmethod
     def __call__(self, spans: SpansInUse, /) -> FeatureRows:
         """Return a row for each span."""
@@ -223,12 +228,16 @@ class RulesInUse(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class HoleRows:
-    """A rule of class c on a match of kind k has row `k * classes + c` of `rows`."""
+    """A rule of class c on a match of kind k has row `k * classes + c` of `rows`.
+
+    A part of n words that glue joins has row `part_rows[n - 1]`, or the last of these if there are fewer; None: no row.
+    """
 
     class_of_rule: NDArray[np.integer]
     classes: int
     kind_of_match: NDArray[np.integer]
     rows: FeatureRows
+    part_rows: NDArray[np.int64] | None = None
 
     def numbers(self, rules: NDArray[np.integer], matches: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the rows of rules on matches, -1 where there is no rule."""
