@@ -29,14 +29,16 @@ _SIZES = ("any", *(str(size) for size in range(1, HOLE_SIZES)), f"{HOLE_SIZES}+"
 class StructuralDistortion(HoleFeature):
     """`sd.reordered.3`: reordered nonterminals that cover three words (Chiang, Marton & Resnik 2008).
 
-    A nonterminal of a rule is reordered if it crosses a word link of the rule or its other nonterminal; otherwise it is
-    `monotone`. Sizes are source words, `10+` is ten or more, and every nonterminal counts under `any` as well: 22
-    values. The coarse feature has one, `sd.log_p`, the sum of ln p(reordered or not | size), estimated from rules as
-    they are found in the training text, with their counts there; nonterminals of one word count too, even if extraction
-    has none, because decoding does. Rare sizes are smoothed by all sizes: p(r | s) = (c(r, s) + p(r)) / (c(s) + 1).
+    A nonterminal of a rule is reordered if it crosses a word link of the rule (of those that it keeps, the most
+    frequent ones) or its other nonterminal; otherwise it is `monotone`. Sizes are source words, `10+` is ten or more,
+    and every nonterminal counts under `any` as well: 22 values. The coarse feature has one, `sd.log_p`, the sum of
+    ln p(reordered or not | size), estimated from rules as they are found in the training text, with their counts there;
+    nonterminals of one word count too, even if extraction has none, because decoding does.
+
     With `glue`, each part that glue joins counts as a monotone nonterminal of its size, because the paper looks at the
     nonterminals of "each grammar rule"; it does not say whether glue is meant. What was joined before, which begins
-    with the sentence, does not count.
+    with the sentence, does not count. Departure: rare sizes are smoothed by all sizes,
+    p(r | s) = (c(r, s) + p(r)) / (c(s) + 1).
     """
 
     name = "structural-distortion"
@@ -45,8 +47,8 @@ class StructuralDistortion(HoleFeature):
     grain: Literal["coarse", "fine"] = option(
         "fine", "fine: a value per order and size; coarse: one ln p(order | size)"
     )
-    glue: bool = option(False, "count the parts that glue joins as monotone nonterminals")
     sentences: int = option(10_000, "number of sentence pairs to estimate a coarse feature from; 0: all", minimum=0)
+    glue: bool = option(False, "count the parts that glue joins as monotone nonterminals")
 
     def learn(self, parts: ModelParts, *, runtime: Runtime = Runtime()) -> Arrays:
         """Estimate a coarse feature from the counts of training, the text of rules on demand, or a given text."""

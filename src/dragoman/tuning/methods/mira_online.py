@@ -90,7 +90,10 @@ class MiraOnline(Learner):
     faster, for any number of features. Forests are rescored for BLEU without a tokeniser; for other metrics, hope and
     fear are chosen from the `candidates` that are best by the model. Departures, also of the preset: the hypotheses
     that rescoring finds are ordered by their true B, with clipped counts; O begins with a perfect translation of four
-    words, so that no precision is 0; hypotheses of a sentence are different strings.
+    words, so that no precision is 0; hypotheses of a sentence are different strings; a node of a forest keeps `beam`
+    strings, where the paper keeps the best of each set of alternatives; reference lengths are the metric's, by default
+    the closest (the paper's is the shortest: `--metric bleu:reference_length=shortest`); what others found is one step
+    old, where the paper takes what has arrived; and the paper says nothing about the order of sentences.
     """
 
     name: ClassVar[str] = "mira-online"
