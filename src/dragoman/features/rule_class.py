@@ -122,19 +122,19 @@ class RuleClass(CopyFeature):
         classes = np.full(len(words), -1, np.int8)
         if translated and self.generate != "all":
             return classes
-        known = words.map_to(self.parts.target_vocab) >= len(SPECIAL)
+        known = (words.map_to(self.parts.target_vocab) >= len(SPECIAL)).tolist()
         number, name = (re.compile(pattern, re.DOTALL).fullmatch for pattern in self._patterns[1:])
-        tests = {
-            "number": lambda i, word: number(word),
-            "name": lambda i, word: (
-                name(word) if self._has_names else not translated and known[i] and any(map(str.isalpha, word))
-            ),
-            "identity": lambda i, word: True,
-        }
-        chosen = [([*_CLASSES].index(one), test) for one, test in tests.items() if one in self._chosen]
+        chosen, numbers = self._chosen, {one: i for i, one in enumerate(_CLASSES)}
         for i, word in enumerate(words):
-            if i >= len(SPECIAL):
-                classes[i] = next((one for one, test in chosen if test(i, word)), -1)
+            if i < len(SPECIAL):
+                continue
+            shared = not translated and known[i] and any(map(str.isalpha, word))
+            holds = {
+                "number": number(word) is not None,
+                "name": name(word) is not None if self._has_names else shared,
+                "identity": True,
+            }
+            classes[i] = next((numbers[one] for one in holds if holds[one] and one in chosen), -1)
         return classes
 
     @cached_property
