@@ -1,8 +1,9 @@
 """What structural distortion and classes of copied words cost: decoding Multi30k with a hierarchical model.
 
     dragoman train --hierarchical --source train.en --target train.fr --out model
-    python benchmarks/structural_distortion.py --data ../shared/data --model model
+    python benchmarks/structural_distortion.py --data ../shared/data --model model [--sizes]
 
+With `--sizes`, only how often nonterminals of each size are reordered in the training text.
 Models with other features take turns, so that what else the machine does disturbs all alike; times are processor time,
 the best of several runs.
 """
@@ -77,8 +78,12 @@ def main() -> None:
     parser.add_argument("--source", default="en", help="language of the text")
     parser.add_argument("--sentences", type=int, default=200)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--sizes", action="store_true", help="only the orders of sizes in the training text")
     options = parse_arguments(parser, "--data {data} --model {hierarchical} --source fr --sentences 5 --runs 1")
     model = Model.load(options.model)
+    if options.sizes:
+        order_of_sizes(model)
+        return
     with gzip.open(options.data / f"multi30k/val.{options.source}.gz", "rt", encoding="utf-8") as file:
         raw = [line.strip() for line in file][: options.sentences]
     lines = list(model.preparation().source(raw))

@@ -118,6 +118,17 @@ def test_more_text_for_the_language_model(dragoman, toy, tmp_path):
     assert loaded.target_vocab.id("zebra") == 0
 
 
+def test_a_second_language_model_and_features(dragoman, toy, tmp_path):
+    (tmp_path / "more.en").write_text("the yak sleeps\na gnu\n")
+    options = ["--hierarchical", "--second-lm-text", tmp_path / "more.en", "--feature", "rule-class:generate=all"]
+    assert dragoman(*toy.train, "--alignment", toy.links, *options, "--out", tmp_path / "model").code == 0
+    model = Model.load(tmp_path / "model")
+    assert [*model.language_models] == ["lm", "lm2"]
+    assert model.language_models["lm2"].vocab.id("gnu")
+    assert not model.language_models["lm"].vocab.id("gnu")
+    assert model.copy_feature is not None
+
+
 def test_pruning_makes_tables_smaller(dragoman, toy, model, tmp_path):
     whole = Model.load(model).tables["tm"]
     sizes = {}

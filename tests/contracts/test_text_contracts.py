@@ -30,8 +30,8 @@ def lines(path):
     return path.read_text().splitlines()
 
 
-def trained(folder, tmp_path, source, target):
-    model = dm.train(source, target, out=tmp_path / "trained", progress=False, **LANGUAGES)
+def trained(folder, tmp_path, source, target, **others):
+    model = dm.train(source, target, out=tmp_path / "trained", progress=False, **LANGUAGES, **others)
     return len(model.model.tables["tm"]), model.translate(SOURCES)
 
 
@@ -69,6 +69,10 @@ MANY = {
     ),
     ("train", "source"): ("train.fr", lambda f, t, text: trained(f, t, text, f / "train.en")),
     ("train", "target"): ("train.en", lambda f, t, text: trained(f, t, f / "train.fr", text)),
+    ("train", "second_lm_text"): (
+        "dev.en",
+        lambda f, t, text: trained(f, t, f / "train.fr", f / "train.en", second_lm_text=text),
+    ),
     ("mix", "source"): ("dev.fr", lambda f, t, text: mixed(f, t, source=text)),
     ("mix", "reference"): ("dev.en", lambda f, t, text: mixed(f, t, reference=text)),
     ("mix", "align_with"): ("train.fr", lambda f, t, text: mixed(f, t, align_with=(text, f / "train.en"))),

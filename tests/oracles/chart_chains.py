@@ -19,15 +19,15 @@ from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.limits import SearchLimits
 from oracles import chart_space
 from oracles.chains import Row
-from oracles.chart_holes import HOLE_NAMES, OpenedHoles, WideHoles
+from oracles.chart_holes import HOLE_NAMES, PART_NAMES, JoinedParts, OpenedHoles, Spanned, WideHoles, values_of_part
 
 EVERYTHING = SearchLimits(algorithm="exhaustive")
 
 
 class Case:
-    """A tiny random model with a sentence and all its derivations; with features of holes, its `space` is without."""
+    """A tiny random model with a sentence and all its derivations; its `space` is without features of holes or glue."""
 
-    def __init__(self, seed: int, *, most: int = 60, holes: bool = False, **settings: Any):
+    def __init__(self, seed: int, *, most: int = 60, holes: bool = False, parts: bool = False, **settings: Any):
         rng = np.random.default_rng(seed)
         space = chart_space.random_space(rng, most=most, **settings)
         # Else what is unknown would decide everything.
@@ -37,9 +37,10 @@ class Case:
             space.sentence,
             replace(space, scores=space.rows @ weights.vector(space.model.feature_names)),
         )
-        features = (OpenedHoles(), WideHoles()) if holes else ()
-        if holes:
-            weights = weights.updated(dict(zip(HOLE_NAMES, rng.normal(0, 1, len(HOLE_NAMES)).tolist(), strict=True)))
+        features = (*(OpenedHoles(), WideHoles()) * holes, *(JoinedParts(), Spanned()) * parts)
+        for names in (HOLE_NAMES * holes, PART_NAMES * parts):
+            weights = weights.updated(dict(zip(names, rng.normal(0, 1, len(names)).tolist(), strict=True)))
+        self.looks_at_glue = parts
         self.translator = ChartTranslator(self.model, weights, limits=EVERYTHING, features=features)
         self.batch = self.translator.batch([self.sentence])
         self.length = len(self.sentence.split())
@@ -84,6 +85,11 @@ class Case:
             found.append(row[at : at + self.size(row, at)])
             at += len(found[-1])
         return found
+
+    def part_score(self, part: Row) -> float:
+        """What glue scores for a part, beside its weight."""
+        values = values_of_part(*self.span(part[0])) if self.looks_at_glue else {}
+        return sum(self.translator.weights[name] * value for name, value in values.items())
 
     @functools.cached_property
     def subtrees(self) -> dict[tuple[int, int], list[Row]]:
@@ -138,7 +144,9 @@ class Moves:
         return math.exp(gain - (0 if self._broken == "proposal" else self._weight(other) - self._weight(row)))
 
     def _weight(self, row: Row) -> float:
-        return sum(self._weights[edge] for edge in row) + self._glue * len(self._case.parts(row))
+        parts = self._case.parts(row)
+        joined = sum(map(self._case.part_score, parts)) / self._temperature
+        return sum(self._weights[edge] for edge in row) + self._glue * len(parts) + joined
 
     def _draws(self, ways: list[Row]) -> Iterator[tuple[Row, float]]:
         weights = np.exp([self._weight(way) for way in ways])

@@ -1,11 +1,11 @@
-"""Two features of holes, by classes of rules and kinds of matches, and by their definitions on one rule."""
+"""Features of holes, by classes of rules and kinds of matches, and of glue; and by their definitions."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.features import HoleFeature, HoleRows
+from dragoman.features import HoleFeature, HoleRows, SpanFeature, SpansInUse
 from dragoman.search.chart.rules import ChartRules
 from oracles.chart_space import Rule, Span
 
@@ -49,3 +49,42 @@ class WideHoles(HoleFeature):
         size = np.where(matches[:, 5] >= 0, matches[:, 6] - matches[:, 5], matches[:, 4] - matches[:, 3])
         rows = [[float(k * c)] for k in range(int(size.max(initial=0)) + 1) for c in range(3)]
         return HoleRows(words, 3, size, FeatureRows.from_dense(HOLE_NAMES[4:], np.array(rows)))
+
+
+#: What the values of features of glue are called.
+PART_NAMES = ("joined.1", "joined.2", "joined.3", "spanned.even", "spanned.odd")
+
+
+def values_of_span(begin: int, end: int) -> dict[str, float]:
+    """What `Spanned` says of the span of a rule, or of glue."""
+    return {f"spanned.{'odd' if end % 2 else 'even'}": 1 + 0.5 * (end - begin)}
+
+
+def values_of_part(begin: int, end: int) -> dict[str, float]:
+    """What both features say of a part that glue joins: its size, up to three, and the span from the first word on."""
+    return {f"joined.{min(end - begin, 3)}": 1.0, **values_of_span(0, end)}
+
+
+class JoinedParts(HoleFeature):
+    """Parts that glue joins by their size, up to three; rules have no values."""
+
+    name = prefix = "joined"
+
+    def __call__(self, rules: ChartRules, /) -> HoleRows:
+        """One class and one kind, whose row is empty."""
+        rows = FeatureRows.from_dense(PART_NAMES[:3], np.concatenate([np.zeros((1, 3)), np.eye(3)]))
+        kinds = np.zeros(len(rules.matches), np.int64)
+        return HoleRows(np.zeros(len(rules), np.int64), 1, kinds, rows, np.arange(1, 4))
+
+
+class Spanned(SpanFeature):
+    """Spans of rules and of glue, by whether they have an odd end."""
+
+    name = prefix = "spanned"
+    needs_trees = False
+    on_glue = True
+
+    def __call__(self, spans: SpansInUse, /) -> FeatureRows:
+        """A value for each span."""
+        sizes = 1 + 0.5 * (spans.end - spans.begin)
+        return FeatureRows.from_dense(PART_NAMES[3:], np.stack([sizes * (spans.end % 2 == k) for k in (0, 1)], axis=1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dragoman.core.corpus import Corpus, Vocab
-from dragoman.core.phrases import PHRASE_SCORES, PhrasePairs
+from dragoman.core.phrases import PHRASE_SCORES, NGrams, PhrasePairs
 from dragoman.core.progress import Progress
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
@@ -51,6 +51,11 @@ class _Quiet(Progress):
         pass
 
 
+def tiny_ngrams() -> NGrams:
+    """The n-grams of the target text."""
+    return estimate(Corpus.from_lines(TARGET[:-1] * 2), KneserNey(order=3), runtime=Runtime(progress=_Quiet()))
+
+
 def tiny_model() -> Model:
     """The model of these rules, with a language model of the target text."""
     rows = [[part.strip() for part in line.split("|")] for line in RULES.strip().splitlines()]
@@ -73,13 +78,12 @@ def tiny_model() -> Model:
         PHRASE_SCORES,
         alignments=Ragged.of(links, np.uint16),
     )
-    ngrams = estimate(Corpus.from_lines(TARGET[:-1] * 2), KneserNey(order=3), runtime=Runtime(progress=_Quiet()))
     weights = initial_chart_weights({"tm": PHRASE_SCORES}, ["lm"])
     return Model(
         vocabs[0],
         vocabs[1],
         {},
-        {"lm": LanguageModel.from_ngrams(ngrams)},
+        {"lm": LanguageModel.from_ngrams(tiny_ngrams())},
         weights,
         grammars={"tm": Grammar.from_pairs(pairs)},
     )

@@ -93,6 +93,22 @@ def test_features_of_holes_take_part():
     assert_uniform(found, 14)
 
 
+def test_features_of_glue_take_part():
+    found = []
+    settings = {"parts": True, "glue": True, "span_limit": 3, "table_limit": 0}
+    for seed, case in enumerate(itertools.islice(cases(39_500, least=6, **settings), 6)):
+        temperature = float(np.random.default_rng(seed).uniform(0.5, 3))
+        expected, rows = exact(case, temperature), list(case.scores)
+        for kind in KINDS:
+            matrix = Moves(case, temperature).matrix(kind)
+            assert expected @ matrix == pytest.approx(expected, abs=1e-12)
+            matrix = np.linalg.matrix_power(matrix, 1 if kind == "jump" else case.length)
+            start = seed % len(rows)
+            counts = ends_of_scans(case, only(kind), [rows[start]] * COPIES, temperature, seed=seed)
+            found.append(p_value(counts, matrix[start] * COPIES))
+    assert_uniform(found, 18)
+
+
 @pytest.mark.parametrize(("kind", "broken"), [("subtree", "nodes"), ("glue", "parts"), ("jump", "proposal")])
 def test_what_is_left_out_of_a_ratio_is_noticed(kind, broken):
     found = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -14,9 +14,9 @@ from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Flags, Force, Machine, Prepared, command, command_group, refuse_existing
 from dragoman.core.corpus import UNK, Bitext
 from dragoman.core.errors import UsageError
-from dragoman.core.options import Registry, parse_options
+from dragoman.core.options import parse_options
 from dragoman.core.ragged import Ragged
-from dragoman.features import GLOBAL_FEATURES, SPARSE_FEATURES, Feature
+from dragoman.features import GLOBAL_FEATURES, SPARSE_FEATURES, Feature, parse_feature
 from dragoman.formats.pharaoh import read_links
 from dragoman.formats.tagged_text import TaggedText, read_factored, read_tags
 from dragoman.model.bundle import Model, verify
@@ -29,8 +29,6 @@ from dragoman.training.adapt import tuning_bitext
 from dragoman.training.align import ALIGNERS
 from dragoman.training.mix import Mixing, TuningText, mix_models
 from dragoman.training.rules.extract import aligned_text
-
-Chosen = TypeVar("Chosen", bound=Feature)
 
 #: A nonterminal in a source side.
 _HOLE = "[X]"
@@ -170,8 +168,8 @@ def register(app: typer.Typer) -> None:
         refuse_existing(out, force)
         if not (feature or global_feature):
             raise UsageError("no feature is given; expected --feature or --global")
-        chosen = [_feature(SPARSE_FEATURES, one) for one in feature or []]
-        chosen += [_feature(GLOBAL_FEATURES, one) for one in global_feature or []]
+        chosen: list[Feature] = [parse_feature(SPARSE_FEATURES, one) for one in feature or []]
+        chosen += [parse_feature(GLOBAL_FEATURES, one) for one in global_feature or []]
         loaded, runtime = Model.load(model), Machine().runtime()
         labelled = _tagged(tagged, text, tags)
         if labelled is not None and loaded.settings.lowercase:
@@ -286,11 +284,6 @@ def _add_mix(group: typer.Typer) -> None:
         sizes = [grammar.summary for grammar in mixed.grammars.values()]
         sizes += [f"{len(table):,} phrase pairs" for table in mixed.tables.values()]
         print_interpolation_weights(mixed, title=f"{out}: {sizes[0]}")
-
-
-def _feature(features: Registry[Chosen], text: str) -> Feature:
-    name, colon, options = text.partition(":")
-    return parse_options(features.get(name), options.split(",") if colon else [])
 
 
 def _tagged(tagged: Path | None, text: Path | None, tags: Path | None) -> TaggedText | None:

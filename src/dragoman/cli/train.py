@@ -15,6 +15,7 @@ from dragoman.core.checkpoint import StageCheckpoint
 from dragoman.core.errors import UsageError
 from dragoman.core.options import parse_options
 from dragoman.core.workspace import Workspace, format_size, free_memory, memory_size
+from dragoman.features import SPARSE_FEATURES, parse_feature
 from dragoman.training.align import ALIGNERS
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.phrase_model import PhraseModel
@@ -33,6 +34,8 @@ def register(app: typer.Typer) -> None:
             "dragoman train --source train.fr --target train.en --out model",
             "dragoman train --source train.fr.gz --target train.en.gz --tokenised --lm-order 5 --out model",
             "dragoman train --source train.fr --target train.en --hierarchical --rule-max-span 12 --out model",
+            "dragoman train --source train.fr --target train.en --hierarchical --second-lm-text news.en --lm-order 5"
+            " --symmetrisation union --feature rule-class:generate=all --out model",
             "dragoman train --source words.old --target words.new --units characters --boundaries --out model",
             "dragoman train --source train.fr.zst --target train.en.zst --memory 4G --temporary /scratch --out model",
             "dragoman train --source s --target t --aligner hmm --cluster tcp://10.0.0.1:8786 --out model",
@@ -42,7 +45,8 @@ def register(app: typer.Typer) -> None:
             MAIN: ("source", "target", "out", "hierarchical", "lm_text"),
             "Word alignment": ("aligner", "aligner_option", "alignment"),
             "Rules of a hierarchical model": ("with_phrases", "on_demand"),
-            "Language model": ("arpa",),
+            "Language model": ("arpa", "second_lm_text"),
+            "Features": ("feature",),
             MACHINE: ("memory", "temporary", "threads", "cluster", "cluster_wait"),
         },
     )
@@ -67,6 +71,17 @@ def register(app: typer.Typer) -> None:
         ] = None,
         arpa: Annotated[
             list[Path] | None, typer.Option(help="A language model to use instead of estimating one; repeatable.")
+        ] = None,
+        second_lm_text: Annotated[
+            list[Path] | None,
+            typer.Option(help="Target-language text of a second language model; repeatable."),
+        ] = None,
+        feature: Annotated[
+            list[str] | None,
+            typer.Option(
+                help="Sparse feature to add, NAME or NAME:OPTION=VALUE,..; repeatable."
+                f" One of {', '.join(SPARSE_FEATURES.names())}."
+            ),
         ] = None,
         hierarchical: Annotated[
             bool,
@@ -104,6 +119,7 @@ def register(app: typer.Typer) -> None:
         if (with_phrases or on_demand) and not hierarchical:
             raise UsageError("--with-phrases and --on-demand are for hierarchical models; expected --hierarchical too")
         refuse_existing(out, force)
+        features = [parse_feature(SPARSE_FEATURES, one) for one in feature or []]
         chosen = parse_options(ALIGNERS.get(aligner), aligner_option or [])
         limit = free_memory() // 2 if memory is None else memory_size(memory)
         with (
@@ -118,9 +134,10 @@ def register(app: typer.Typer) -> None:
             rules = rule_model if hierarchical else None
             model = train_model(
                 text,
-                TrainRecipe(cleaning, chosen, phrase_model, rules, with_phrases, on_demand, kneser_ney),
+                TrainRecipe(cleaning, chosen, phrase_model, rules, with_phrases, on_demand, kneser_ney, features),
                 alignment=alignment,
                 lm_texts=[read_target(path, text.settings, runtime=here) for path in lm_text or []],
+                second_lm_texts=[read_target(path, text.settings, runtime=here) for path in second_lm_text or []],
                 arpas=arpa or [],
                 runtime=runtime,
             ).model

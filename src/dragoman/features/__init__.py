@@ -19,6 +19,7 @@ from dragoman.model.feature_types import (
     GLOBAL_FEATURES,
     SPARSE_FEATURES,
     BoundaryFeature,
+    CopyFeature,
     DocumentFeature,
     Feature,
     GlobalFeature,
@@ -32,6 +33,7 @@ from dragoman.model.feature_types import (
     SpanFeature,
     SpansInUse,
     SparseFeature,
+    parse_feature,
 )
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "GLOBAL_FEATURES",
     "SPARSE_FEATURES",
     "BoundaryFeature",
+    "CopyFeature",
     "DocumentFeature",
     "Feature",
     "GlobalFeature",
@@ -52,4 +55,5 @@ __all__ = [
     "SpanFeature",
     "SpansInUse",
     "SparseFeature",
+    "parse_feature",
 ]

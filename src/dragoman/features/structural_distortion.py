@@ -29,12 +29,16 @@ _SIZES = ("any", *(str(size) for size in range(1, HOLE_SIZES)), f"{HOLE_SIZES}+"
 class StructuralDistortion(HoleFeature):
     """`sd.reordered.3`: reordered nonterminals that cover three words (Chiang, Marton & Resnik 2008).
 
-    A nonterminal of a rule is reordered if it crosses a word link of the rule or its other nonterminal; otherwise it is
-    `monotone`. Sizes are source words, `10+` is ten or more, and every nonterminal counts under `any` as well: 22
-    values. The coarse feature has one, `sd.log_p`, the sum of ln p(reordered or not | size), estimated from rules as
-    they are found in the training text, with their counts there; nonterminals of one word count too, even if extraction
-    has none, because decoding does. Rare sizes are smoothed by all sizes: p(r | s) = (c(r, s) + p(r)) / (c(s) + 1).
-    Glue has none of these values, because it reorders nothing.
+    A nonterminal of a rule is reordered if it crosses a word link of the rule (of those that it keeps, the most
+    frequent ones) or its other nonterminal; otherwise it is `monotone`. Sizes are source words, `10+` is ten or more,
+    and every nonterminal counts under `any` as well: 22 values. The coarse feature has one, `sd.log_p`, the sum of
+    ln p(reordered or not | size), estimated from rules as they are found in the training text, with their counts there;
+    nonterminals of one word count too, even if extraction has none, because decoding does.
+
+    With `glue`, each part that glue joins counts as a monotone nonterminal of its size, because the paper looks at the
+    nonterminals of "each grammar rule"; it does not say whether glue is meant. What was joined before, which begins
+    with the sentence, does not count. Departure: rare sizes are smoothed by all sizes,
+    p(r | s) = (c(r, s) + p(r)) / (c(s) + 1).
     """
 
     name = "structural-distortion"
@@ -44,6 +48,7 @@ class StructuralDistortion(HoleFeature):
         "fine", "fine: a value per order and size; coarse: one ln p(order | size)"
     )
     sentences: int = option(10_000, "number of sentence pairs to estimate a coarse feature from; 0: all", minimum=0)
+    glue: bool = option(False, "count the parts that glue joins as monotone nonterminals")
 
     def learn(self, parts: ModelParts, *, runtime: Runtime = Runtime()) -> Arrays:
         """Estimate a coarse feature from the counts of training, the text of rules on demand, or a given text."""
@@ -90,11 +95,18 @@ class StructuralDistortion(HoleFeature):
         """Return a row for each class (which of two nonterminals are reordered) and kind (the sizes of both)."""
         first, second = rules.reordered.T.astype(np.int64)
         sizes = np.minimum(rules.hole_sizes, HOLE_SIZES)
-        return HoleRows(first + 2 * second, 4, sizes[:, 0] * (HOLE_SIZES + 1) + sizes[:, 1], self._rows)
+        kinds = sizes[:, 0] * (HOLE_SIZES + 1) + sizes[:, 1]
+        # A part is the only nonterminal that counts, and monotone.
+        parts = np.arange(1, HOLE_SIZES + 1, dtype=np.int64) * (HOLE_SIZES + 1) * 4 if self.glue else None
+        return HoleRows(first + 2 * second, 4, kinds, self._rows, parts)
 
     def has(self, rest: str) -> bool:
         """Return True if `rest` names an order and a size."""
         return f"{self.prefix}.{rest}" in self.names
+
+    def is_log_probability(self, rest: str) -> bool:
+        """Return True for the coarse value; the fine ones are counts."""
+        return rest == _LOG_P
 
     def _counts(self, parts: ModelParts, runtime: Runtime) -> NDArray[np.float64]:
         if parts.aligned is not None:

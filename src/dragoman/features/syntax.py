@@ -30,7 +30,8 @@ class Syntax(SpanFeature):
 
     The soft syntactic constraints of Chiang, Marton & Resnik (2008), section 3, X= and X+ there, after Marton & Resnik
     (2008). With `grain=coarse` all labels share two features, `syntax.equal` and `syntax.cross`. A feature counts a
-    span once, however many constituents it crosses. Sentences need trees.
+    span once, however many constituents it crosses. Sentences need trees. With `glue`, the rules that join parts count
+    as well, each with its span from the first word of the sentence on; the paper does not say whether they do.
     """
 
     name = "syntax"
@@ -39,10 +40,17 @@ class Syntax(SpanFeature):
     grain: Literal["coarse", "fine"] = option("fine", "fine: two features per label; coarse: two for all labels")
     labels: str | None = option(None, "labels to use, like NP+VP+PP (default: those of the paper, 8 or 11)")
 
+    glue: bool = option(False, "count the spans of glue, from the first word of a sentence on")
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.chosen:
             raise UsageError("labels is empty; expected some labels of constituents, like NP+VP")
+
+    @property
+    def on_glue(self) -> bool:
+        """True if spans of glue count."""
+        return self.glue
 
     @property
     def chosen(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from dragoman.core.runtime import RequiredFile, Runtime
 from dragoman.core.samples import Samples
 from dragoman.core.workspace import Workspace, free_memory, memory_size
 from dragoman.decision.settings import Decision
+from dragoman.features import SPARSE_FEATURES, parse_feature
 from dragoman.formats.penn_trees import TreeFile
 from dragoman.front.run import TuningRun
 from dragoman.front.texts import File, Sentences, Text, TextFiles, file_of, files_of, open_runtime, sentences_of
@@ -36,7 +37,7 @@ from dragoman.training.align import ALIGNERS
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.phrase_model import PhraseModel
 from dragoman.training.pipeline import TrainRecipe, train_model
-from dragoman.training.prepare import Cleaning, Preparation, prepare_bitext
+from dragoman.training.prepare import Cleaning, Preparation, prepare_bitext, read_target
 from dragoman.training.rules.model import RuleModel
 from dragoman.translation.stream import Outputs, SentenceResult, Stream
 from dragoman.tuning import TUNERS
@@ -378,6 +379,8 @@ def train(
     with_phrases: bool = False,
     on_demand: bool = False,
     rules: Mapping[str, Any] | None = None,
+    second_lm_text: Text | None = None,
+    features: Sequence[str] = (),
     memory: str | int | None = None,
     temporary: File | None = None,
     threads: int | None = None,
@@ -391,10 +394,11 @@ def train(
     language model (`order`, ...); `options` are options of text preparation, cleaning and the phrase table, see the
     reference of `dragoman train`. A `hierarchical` model has rules with nonterminals instead of phrases, or both
     (`with_phrases`), or the aligned text from which rules are extracted when needed (`on_demand`); `rules` are options
-    of rules (`max_span`, ...). `memory` is the memory for training, in bytes or as "4G", by default half of the free
-    memory; data that does not fit goes to files in the folder `temporary`, and the model does not change. `cluster`
-    names workers for alignment, extraction, counting and scoring, as in `System.translate`. `example.py` beside this
-    file is an example.
+    of rules (`max_span`, ...). `second_lm_text` is a text of the target language for a second language model, and
+    `features` are sparse features ("rule-class:generate=all"). `memory` is the memory for training, in bytes or as
+    "4G", by default half of the free memory; data that does not fit goes to files in the folder `temporary`, and the
+    model does not change. `cluster` names workers for alignment, extraction, counting and scoring, as in
+    `System.translate`. `example.py` beside this file is an example.
     """
     if (with_phrases or on_demand or rules) and not hierarchical:
         raise UsageError("rules, with_phrases and on_demand are for hierarchical models; expected hierarchical=True")
@@ -407,6 +411,7 @@ def train(
         with_phrases,
         on_demand,
         KneserNey.from_dict(lm or {}),
+        [parse_feature(SPARSE_FEATURES, one) for one in features],
     )
     limit = free_memory() // 2 if memory is None else memory_size(memory)
     with (
@@ -419,7 +424,9 @@ def train(
         how = Preparation.from_dict(text)
         sides = files.path(source, "source"), files.path(target, "target")
         prepared = prepare_bitext(*sides, how, runtime=runtime.here())
-        train_model(prepared, recipe, runtime=runtime).model.save(out)
+        second = [] if second_lm_text is None else [files.path(second_lm_text, "second_lm")]
+        others = [read_target(path, prepared.settings, runtime=runtime.here()) for path in second]
+        train_model(prepared, recipe, second_lm_texts=others, runtime=runtime).model.save(out)
     return load(out, threads=threads)
 
 

@@ -39,6 +39,7 @@ from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.feature_types import (
     SPARSE_FEATURES,
     BoundaryFeature,
+    CopyFeature,
     Feature,
     GlobalFeature,
     HoleFeature,
@@ -211,6 +212,11 @@ class Model:
         return next(iter(self.features_of(BoundaryFeature)), None)
 
     @cached_property
+    def copy_feature(self) -> CopyFeature | None:
+        """The feature that generates copies of words, if there is one."""
+        return next((feature for feature in self.features_of(CopyFeature) if feature.generates), None)
+
+    @cached_property
     def tree_features(self) -> list[str]:
         """The names of the features that look at trees of source sentences."""
         return [feature.name for feature in self.features if isinstance(feature, SpanFeature) and feature.needs_trees]
@@ -266,7 +272,7 @@ class Model:
         aligned: AlignedText | None = None,
         runtime: Runtime = Runtime(),
     ) -> Model:
-        """Return the model with more features, whose weights are 0 until they are tuned.
+        """Return the model with more features, whose weights are 0 until they are tuned, or those that they begin with.
 
         They learn from the model, from a tagged text of its target language, and from a word-aligned parallel text,
         whose words need not be the model's.
@@ -274,17 +280,18 @@ class Model:
         every: dict[Feature, Arrays] = dict(self.features)
         for feature in features:
             _refuse_twice(feature, [*every], self.dense_features)
-            if isinstance(feature, BoundaryFeature) and self.kind == "chart":
-                raise UsageError(f"{feature.name} is about neighbours, and the rules of a hierarchical model have none")
-            if isinstance(feature, HoleFeature) and self.kind != "chart":
-                raise UsageError(f"{feature.name} is about the holes of rules, and phrases have none")
+            refuse_kind(feature, self.kind)
             every[feature] = {}
             if isinstance(feature, SparseFeature):
                 every[feature] = feature.learn(self._parts(tagged, aligned), runtime=runtime)
         added = {feature.name: 0.0 for feature in features if isinstance(feature, GlobalFeature)}
+        for feature in features:
+            added |= feature.start_weights if isinstance(feature, SparseFeature) else {}
         model = replace(self, features=every, weights=self.weights.updated(added) if added else self.weights)
         if len(model.features_of(BoundaryFeature)) > 1:
             raise UsageError("a model can have one feature of neighbours only")
+        if sum(feature.generates for feature in model.features_of(CopyFeature)) > 1:
+            raise UsageError("a model can have one feature that copies words only")
         return model
 
     def read_weights(self, path: PathLike, *, runtime: Runtime = Runtime()) -> Weights:
@@ -314,6 +321,24 @@ class Model:
     def can_weigh(self, name: str) -> bool:
         """Tell whether the model has a feature of this name, or may have one as it occurs."""
         return name in self.weight_names or self._can_have(name)
+
+    def is_log_probability(self, name: str) -> bool:
+        """Tell whether a feature is the (natural) logarithm of a probability; others are counts, distances and ratios.
+
+        Language models are, the scores of tables and grammars, lexicalised reordering, and what sparse features say.
+        """
+        prefix, _, rest = name.partition(".")
+        if name in self._log_probabilities or name in self.feature_names:
+            return name in self._log_probabilities
+        return prefix in self._attached and self._attached[prefix].is_log_probability(rest)
+
+    @cached_property
+    def _log_probabilities(self) -> frozenset[str]:
+        """The dense features that are logarithms of probabilities."""
+        parts = {**self.tables, **self.grammars}
+        scores = [name for part, one in parts.items() for name in phrase_features(part, one.probability_names)]
+        orders = [name for reordering in self.reorderings for name in reordering_features(reordering)]
+        return frozenset([*self.language_models, *scores, *orders])
 
     def _can_have(self, name: str) -> bool:
         """Tell whether one of the sparse features can give a value of this name."""
@@ -409,6 +434,14 @@ def _some(names: list[str]) -> str:
 def _sparse_prefixes() -> tuple[str, ...]:
     """Return the prefixes that names of sparse features can have in any model."""
     return tuple(f"{SPARSE_FEATURES.get(name).prefix}." for name in SPARSE_FEATURES.names())
+
+
+def refuse_kind(feature: Feature, kind: Kind) -> None:
+    """Refuse a feature that models of a kind cannot have."""
+    if isinstance(feature, BoundaryFeature) and kind == "chart":
+        raise UsageError(f"{feature.name} is about neighbours, and the rules of a hierarchical model have none")
+    if isinstance(feature, HoleFeature) and kind != "chart":
+        raise UsageError(f"{feature.name} is about the holes of rules, and phrases have none")
 
 
 def _refuse_twice(feature: Feature, others: Sequence[Feature], dense: Sequence[str]) -> None:

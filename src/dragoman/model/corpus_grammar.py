@@ -69,6 +69,11 @@ class CorpusGrammar:
         return PHRASE_SCORES
 
     @property
+    def probability_names(self) -> tuple[str, ...]:
+        """The names of the scores that are probabilities: all of them."""
+        return self.score_names
+
+    @property
     def summary(self) -> str:
         """A short description for people."""
         return f"rules on demand from {len(self.text.source):,} sentence pairs"

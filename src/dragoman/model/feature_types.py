@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import BOS, EOS, SPECIAL, Vocab
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.options import Options, Registry
+from dragoman.core.options import Options, Registry, parse_options
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
@@ -30,6 +30,7 @@ from dragoman.model.rule_scores import AlignedText
 from dragoman.text.source_trees import SourceTree
 
 T = TypeVar("T", bound=np.integer)
+Chosen = TypeVar("Chosen", bound="Feature")
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +95,15 @@ class SparseFeature(Feature):
         """Tell whether a value can have the name `rest` after the prefix and the dot; by default any can."""
         return True
 
+    @property
+    def start_weights(self) -> Mapping[str, float]:
+        """Weights of some values before they are tuned; all others begin with 0."""
+        return {}
+
+    def is_log_probability(self, rest: str) -> bool:
+        """Tell whether the value of this name is the logarithm of a probability; by default all values are counts."""
+        return False
+
 
 class PairsInUse(Protocol):
     """Phrase pairs on spans of sentences, one row each. The options of a search are such, and the words that rules have
@@ -122,6 +132,10 @@ class PairsInUse(Protocol):
     def linked(self) -> NDArray[np.bool_]:
         """True where the word links of a pair are known; unknown words and translations given by markup have none."""
 
+    @property
+    def copied(self) -> NDArray[np.int8]:
+        """The class of each pair that a `CopyFeature` generated; -1 for all other pairs."""
+
 
 @dataclass(frozen=True)
 class PairFeature(SparseFeature):
@@ -130,6 +144,23 @@ class PairFeature(SparseFeature):
     @abstractmethod
     def __call__(self, pairs: PairsInUse, /) -> FeatureRows:
         """Return a row for each pair."""
+
+
+@dataclass(frozen=True)
+class CopyFeature(PairFeature):
+    """A feature of pairs that can generate some: single words that are copied, each of a class.
+
+    Such pairs have no scores, and count neither as unknown words nor as phrases or rules; this feature counts them.
+    """
+
+    @property
+    @abstractmethod
+    def generates(self) -> bool:
+        """True if it generates pairs."""
+
+    @abstractmethod
+    def copy_classes(self, words: Vocab, *, translated: bool) -> NDArray[np.int8]:
+        """Return the class under which each word is copied, or -1; of words that the model translates, or does not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +179,11 @@ class SpanFeature(SparseFeature):
 
     #: True if it looks at trees of source sentences, which must then be given.
     needs_trees: ClassVar[bool] = True
+
+    @property
+    def on_glue(self) -> bool:
+        """True if it looks at the spans of glue as well, from the first word of a sentence on; by default not."""
+        return False
 
     @abstractmethod
     def __call__(self, spans: SpansInUse, /) -> FeatureRows:
@@ -192,12 +228,16 @@ class RulesInUse(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class HoleRows:
-    """A rule of class c on a match of kind k has row `k * classes + c` of `rows`."""
+    """A rule of class c on a match of kind k has row `k * classes + c` of `rows`.
+
+    A part of n words that glue joins has row `part_rows[n - 1]`, or the last of these if there are fewer; None: no row.
+    """
 
     class_of_rule: NDArray[np.integer]
     classes: int
     kind_of_match: NDArray[np.integer]
     rows: FeatureRows
+    part_rows: NDArray[np.int64] | None = None
 
     def numbers(self, rules: NDArray[np.integer], matches: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the rows of rules on matches, -1 where there is no rule."""
@@ -280,6 +320,16 @@ FEATURES: Registry[Feature] = Registry("feature", "dragoman.features", Feature)
 #: Those of them that searches score, and those that only samplers do; commands tell them apart.
 SPARSE_FEATURES = FEATURES.part("feature", SparseFeature)
 GLOBAL_FEATURES = FEATURES.part("global_feature", GlobalFeature)
+
+
+def parse_feature(features: Registry[Chosen], text: str) -> Chosen:
+    """Return the feature that a text like `NAME` or `NAME:OPTION=VALUE,...` names.
+
+    >>> parse_feature(SPARSE_FEATURES, "rule-class:classes=number").classes
+    'number'
+    """
+    name, colon, options = text.partition(":")
+    return parse_options(features.get(name), options.split(",") if colon else [])
 
 
 def splits(text: str, mark: str) -> Iterator[tuple[str, str]]:

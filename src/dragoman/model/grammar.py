@@ -22,7 +22,7 @@ from dragoman.core.phrases import Components, PhrasePairs
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays, check_numbers, check_offsets, check_range, ragged_array, typed_array
-from dragoman.model.phrase_table import check_components, log_scores, names_in, probabilities
+from dragoman.model.phrase_table import check_components, log_scores, names_in, probabilities, probability_names
 from dragoman.model.rule_scores import HOLE_SIZES
 
 #: The symbol of a nonterminal in the trie, which of them it is does not matter there.
@@ -116,6 +116,11 @@ class Grammar:
 
     def __len__(self) -> int:
         return len(self.targets)
+
+    @cached_property
+    def probability_names(self) -> tuple[str, ...]:
+        """The names of the scores that are probabilities; others are counts."""
+        return probability_names(self.score_names, self.log_scores)
 
     @property
     def summary(self) -> str:

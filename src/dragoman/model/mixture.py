@@ -24,15 +24,13 @@ from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import Weights
 from dragoman.core.phrases import DIRECTIONS, REORDERING_SCORES, Components, PhrasePairs
 from dragoman.core.ragged import Ragged
+from dragoman.model.phrase_table import PROVENANCE
 
 #: The prefix of the names of interpolation weights.
 INTERPOLATION_PREFIX = "mix."
 
 #: The largest difference of a sum of interpolation weights from 1.
 ROUNDING = 1e-6
-
-#: The first letters of the name of a score that counts the pairs which only a later table has.
-PROVENANCE = "from_"
 
 #: The smoothed probability of each of three orientations, given a pair that does not occur.
 UNSEEN = 1 / 3

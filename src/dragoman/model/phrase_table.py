@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,26 @@ def check_components(components: Components | None, name: str = "components") ->
         check_numbers(name, components.probabilities)
         if components.probabilities.min(initial=0) < 0:
             raise DataError(f"the array '{name}' has a negative number", expected="probabilities")
+
+
+#: The first letters of the name of a score that counts the pairs which only a later table has (see `mixture.py`).
+PROVENANCE = "from_"
+
+
+def probability_names(score_names: Sequence[str], logs: NDArray[np.float32]) -> tuple[str, ...]:
+    """Return the names of the scores that are probabilities: none above 1, nor those that say where a pair is from.
+
+    Tables of other systems may have counts and penalties as powers of e.
+
+    >>> probability_names(["fwd", "penalty", "from_out"], np.array([[-0.5, 1.0, -1.0]], np.float32))
+    ('fwd',)
+    """
+    highest = logs.max(axis=0, initial=LOG_ZERO) if len(logs) else np.zeros(len(score_names))
+    return tuple(
+        name
+        for name, most in zip(score_names, highest.tolist(), strict=True)
+        if most <= 0 and not name.startswith(PROVENANCE)
+    )
 
 
 #: The words of a phrase: word links count them in a byte.
@@ -122,6 +143,11 @@ class PhraseTable:
 
     def __len__(self) -> int:
         return len(self.target_ids)
+
+    @cached_property
+    def probability_names(self) -> tuple[str, ...]:
+        """The names of the scores that are probabilities; others are counts."""
+        return probability_names(self.score_names, self.log_scores)
 
     @property
     def max_source_length(self) -> int:

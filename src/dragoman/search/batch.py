@@ -66,19 +66,37 @@ def _checked(feature: SparseFeature, rows: FeatureRows, count: int) -> FeatureRo
 UNKNOWN_WORD = -100.0
 
 
-def unknown_words(
-    model: Model, source: Corpus, positions: NDArray[np.int64], *, drop: bool
+def copied_words(
+    model: Model, source: Corpus, unknown: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+    """Return the positions of words that pass through, ascending, and the class under which each is copied, or -1.
+
+    These are words that nothing translates (`unknown`), and others that a feature of the model copies.
+    """
+    feature = model.copy_feature
+    if feature is None:
+        return unknown, np.full(len(unknown), -1, np.int8)
+    words = source.sentences.values
+    classes = feature.copy_classes(source.vocab, translated=True)[words]
+    classes[unknown] = feature.copy_classes(source.vocab, translated=False)[words[unknown]]
+    passed = classes >= 0
+    passed[unknown] = True
+    return np.flatnonzero(passed), classes[passed]
+
+
+def pass_through(
+    model: Model, source: Corpus, positions: NDArray[np.int64], *, dropped: NDArray[np.bool_]
 ) -> tuple[Vocab, Ragged[np.int32]]:
-    """Pass source words through that nothing translates; with `drop` they become nothing.
+    """Copy source words to the target; those that are `dropped` become nothing.
 
     Returns the model's target vocabulary with these words added, and a row of target words for each position.
     """
-    vocab = model.target_vocab
-    if drop or not len(positions):
-        return vocab, Ragged(np.empty(0, np.int32), np.zeros(len(positions) + 1, np.int64))
-    ids = source.sentences.values[positions]
-    vocab, words, lines = vocab.extend(source.vocab.decode(ids, np.arange(len(ids) + 1)))
-    return vocab, Ragged(words, lines)
+    vocab, offsets = model.target_vocab, np.concatenate([[0], np.cumsum(~dropped)])
+    if dropped.all():
+        return vocab, Ragged(np.empty(0, np.int32), offsets)
+    ids = source.sentences.values[positions[~dropped]]
+    vocab, words, _ = vocab.extend(source.vocab.decode(ids, np.arange(len(ids) + 1)))
+    return vocab, Ragged(words, offsets)
 
 
 def lm_words(

@@ -11,6 +11,7 @@ import numpy as np
 
 from dragoman.core.checkpoint import stage_key
 from dragoman.core.corpus import BOS, EOS, Bitext, Corpus, Links
+from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import Weights
 from dragoman.core.files import PathLike
 from dragoman.core.options import Options
@@ -20,8 +21,9 @@ from dragoman.core.spill import spill_arrays
 from dragoman.core.store import Arrays, ragged_array, save_arrays
 from dragoman.formats.arpa import read_arpa
 from dragoman.formats.pharaoh import read_links
-from dragoman.model.bundle import Model
+from dragoman.model.bundle import Model, refuse_kind
 from dragoman.model.corpus_grammar import CorpusGrammar
+from dragoman.model.feature_types import BoundaryFeature, SparseFeature
 from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.parts import Settings, initial_chart_weights, initial_weights
@@ -47,7 +49,7 @@ class TrainRecipe:
 
     With a `rule_model` the model is hierarchical: its rules take the place of the phrase table, or stand beside its
     phrases, which become a second grammar (`with_phrases`). `on_demand` keeps the aligned text in the model, and no
-    rules.
+    rules. `features` are sparse features that the model gets besides.
     """
 
     cleaning: Cleaning = Cleaning()
@@ -57,6 +59,7 @@ class TrainRecipe:
     with_phrases: bool = False
     on_demand: bool = False
     kneser_ney: KneserNey = KneserNey()
+    features: Sequence[SparseFeature] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +77,15 @@ def train_model(
     *,
     alignment: PathLike | None = None,
     lm_texts: Sequence[Corpus] = (),
+    second_lm_texts: Sequence[Corpus] = (),
     arpas: Sequence[PathLike] = (),
     runtime: Runtime = Runtime(),
 ) -> TrainingResult:
     """Train a model from tokenised parallel text.
 
     `alignment` is a file of word alignments made elsewhere, one line for each sentence pair. The language model is
-    estimated from the target side and `lm_texts`; `arpas` are finished ones that take its place.
+    estimated from the target side and `lm_texts`; `arpas` are finished ones that take its place. A further one is
+    estimated from `second_lm_texts`.
 
     If the memory of the workspace is limited, what does not fit is on disk, parts of the model too: the workspace must
     stay open until the model is saved. With a checkpoint, a training that was killed continues with what it made.
@@ -90,7 +95,11 @@ def train_model(
     phrase_model, rule_model, with_phrases = recipe.phrase_model, recipe.rule_model, recipe.with_phrases
     bitext, settings = text.bitext, text.settings
     whole = bitext
-    # Check files and disk space before the work begins.
+    # Check features, files and disk space before the work begins.
+    for feature in recipe.features:
+        refuse_kind(feature, "phrase" if rule_model is None else "chart")
+        if isinstance(feature, BoundaryFeature):
+            raise UsageError(f"{feature.name} learns from a tagged text; expected `dragoman model add-features` for it")
     if rule_model is not None:
         RULE_KIND.check_disk(bitext, runtime.workspace)
     if rule_model is None or with_phrases:
@@ -124,6 +133,10 @@ def train_model(
         with runtime.stage("collecting the language model's text"):
             lm_text = language_model_text([whole.target, *lm_texts])
         finished = [estimate_model(lm_text, kneser_ney, runtime=runtime)]
+    if second_lm_texts:
+        with runtime.stage("collecting the second language model's text"):
+            lm_text = language_model_text(second_lm_texts)
+        finished.append(estimate_model(lm_text, kneser_ney, runtime=runtime))
     named = {"lm" if i == 0 else f"lm{i + 1}": model for i, model in enumerate(finished)}
     model = Model(
         source_vocab=bitext.source.vocab,
@@ -147,6 +160,8 @@ def train_model(
             "language_model": {"name": "file"} if arpas else kneser_ney.to_dict(),
         },
     )
+    if recipe.features:
+        model = model.with_features(recipe.features, runtime=runtime)
     return TrainingResult(model, bitext, links)
 
 

@@ -26,6 +26,7 @@ from dragoman.training.rules.model import RuleModel, corpus_grammar, grammar
 from oracles import chart_space, linked_rules, phrase_space
 from oracles.phrase_table import random_bitext
 from oracles.rule_table import is_reordered
+from oracles.tiny_grammar import SOURCE, tiny_model
 
 FINE, COARSE = StructuralDistortion(grain="fine"), StructuralDistortion(grain="coarse")
 NAMES = [f"sd.{order}.{size}" for order in ("monotone", "reordered") for size in ["any", *range(1, 10), "10+"]]
@@ -207,3 +208,26 @@ def test_a_swap_is_known_by_the_order_of_nonterminals_and_by_links():
     text = aligned_text(bitext, links_of([[(0, 1), (1, 0)]]))
     found = hole_counts(text, RuleExtraction(min_hole_source=1))
     assert (found[0].sum(), found[1, 0] > 0) == (0, True)
+
+
+@pytest.mark.parametrize("grain", ["fine", "coarse"])
+def test_parts_that_glue_joins_are_monotone_if_asked(grain):
+    rng = np.random.default_rng(4)
+    model = with_counts(tiny_model(), rng)
+    (counts,) = (rules.hole_counts for rules in model.grammars.values())
+    without, joined = (
+        [*Translator.of(model.with_features([feature])).translate([*SOURCE, ""], features=True)]
+        for feature in (StructuralDistortion(grain=grain), StructuralDistortion(grain=grain, glue=True))
+    )
+    assert any(len(one.phrases) > 1 for one in joined)
+    for one, other in zip(without, joined, strict=True):
+        assert one.phrases == other.phrases
+        expected = {name: value for name, value in one.features.items() if name.startswith("sd.")}
+        for phrase in one.phrases:
+            size = phrase.source[1] - phrase.source[0]
+            names = ["sd.monotone.any", f"sd.monotone.{size}"] if grain == "fine" else ["sd.log_p"]
+            value = 1.0 if grain == "fine" else float(log_probabilities(counts)[0, size - 1])
+            for name in names:
+                expected[name] = expected.get(name, 0.0) + value
+        found = {name: value for name, value in other.features.items() if name.startswith("sd.")}
+        assert found == pytest.approx(expected)

@@ -1,11 +1,14 @@
 """Soft syntactic constraints against their definition."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from dragoman.core.errors import UsageError
 from dragoman.features import FEATURES, SpanFeature, SpansInUse
-from oracles import phrase_space, trees
+from dragoman.search.translator import Translator
+from oracles import phrase_space, tiny_grammar, trees
 
 Syntax = FEATURES.get("syntax")
 
@@ -61,3 +64,18 @@ def test_options_that_make_no_sense():
         Syntax(labels=" +")
     with pytest.raises(UsageError, match="grain is 'medium'; expected one of coarse, fine"):
         Syntax(grain="medium")
+
+
+def test_spans_of_glue_count_if_asked():
+    rng = np.random.default_rng(7)
+    lines = [trees.parsed(rng, line) for line in [*tiny_grammar.SOURCE, ""]]
+    without, joined = (
+        [*Translator.of(tiny_grammar.tiny_model().with_features([feature])).translate(lines, features=True)]
+        for feature in (Syntax(), Syntax(glue=True))
+    )
+    assert any(len(one.phrases) > 1 for one in joined)
+    for line, one, other in zip(lines, without, joined, strict=True):
+        expected = Counter({name: value for name, value in one.features.items() if name.startswith("syntax.")})
+        for phrase in one.phrases:
+            expected.update(trees.span_features(line.tree, 0, phrase.source[1], Syntax().chosen, fine=True))
+        assert {name: value for name, value in other.features.items() if name.startswith("syntax.")} == expected

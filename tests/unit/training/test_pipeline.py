@@ -9,6 +9,9 @@ from dragoman.core.corpus import Bitext, Corpus, links_of
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import DragomanWarning, Progress
 from dragoman.core.runtime import Runtime
+from dragoman.features.boundary_tags import BoundaryTags
+from dragoman.features.rule_class import RuleClass
+from dragoman.features.structural_distortion import StructuralDistortion
 from dragoman.formats.arpa import write_arpa
 from dragoman.model.bundle import Model
 from dragoman.text.preparation import Casing
@@ -25,6 +28,11 @@ from oracles.phrase_table import phrase_table
 from oracles.toy_language import sentence_pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore:too little text")
+
+
+class Never(Hmm):
+    def align(self, *arguments, **more):
+        raise AssertionError("aligned before everything was checked")
 
 
 class Listener(Progress):
@@ -124,10 +132,6 @@ def test_the_language_model_is_that_of_estimation_alone(toy):
 
 
 def test_finished_language_models_are_read_before_anything_is_aligned(toy, tmp_path):
-    class Never(Hmm):
-        def align(self, *arguments, **more):
-            raise AssertionError("aligned before the files were read")
-
     bitext, _, _ = toy
     (tmp_path / "bad.arpa").write_text("\\data\\\nngram 1=2\n")
     with pytest.raises(DataError, match=r"bad\.arpa"):
@@ -153,6 +157,29 @@ def sides(pairs):
     """Both sides of each pair, in numbers."""
     rows = zip(pairs.sources.take(pairs.source_ids), pairs.targets.take(pairs.target_ids), strict=True)
     return sorted((source.tolist(), target.tolist()) for source, target in rows)
+
+
+def test_the_twelve_features_of_a_paper_are_trained_at_once(toy):
+    bitext, _, _ = toy
+    text, options = Corpus.from_lines(["the yak sleeps", "a gnu"]), KneserNey(order=2)
+    recipe = TrainRecipe(rule_model=RuleModel(), kneser_ney=options, features=[RuleClass(generate="all")])
+    model = train_model(PreparedText(bitext), recipe, second_lm_texts=[text]).model
+    scores = [f"tm.{name}" for name in ("bwd", "bwd_lex", "fwd", "fwd_lex")]
+    classes = [f"rc.{name}" for name in ("identity", "number", "name")]
+    tuned = {"lm", "lm2", *scores, "word_penalty", "rule_penalty", *classes, "glue"}
+    assert len(tuned) == 12
+    assert set(model.weights) == tuned | {"unknown_word"}
+    for name, corpus in (("lm", bitext.target), ("lm2", text)):
+        trained, alone = model.language_models[name].to_ngrams(), estimate(corpus, options)
+        for ours, theirs in zip(trained.orders, alone.orders, strict=True):
+            np.testing.assert_array_equal(ours.logprobs, theirs.logprobs)
+
+
+def test_features_that_a_model_cannot_have_are_refused_before_anything_is_aligned(toy):
+    bitext, _, _ = toy
+    for feature, rule_model in ((StructuralDistortion(), None), (BoundaryTags(), RuleModel()), (BoundaryTags(), None)):
+        with pytest.raises(UsageError, match=f"{feature.name} (is about|learns from)"):
+            train_model(PreparedText(bitext), TrainRecipe(aligner=Never(), rule_model=rule_model, features=[feature]))
 
 
 def test_a_hierarchical_model_has_the_rules_as_a_grammar(toy, tmp_path):

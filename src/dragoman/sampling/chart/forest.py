@@ -18,7 +18,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.sampling.search_forest import Forest
 from dragoman.sampling.space import DerivationText
 from dragoman.search.chart.batch import FIRST, GLUE, GOAL, NOTHING, ChartBatch, ChartOutcome, Graphs
-from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph
+from dragoman.search.chart.graph import SentenceGraph, edge_features, hypergraph, joined_parts
 
 
 def edge_numbers(batch: ChartBatch, matches: NDArray[np.int64], rules: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -77,7 +77,8 @@ class ChartForest(Forest):
 
     def _edge_features(self, edges: NDArray[np.integer]) -> FeatureRows:
         graph = self.edges
-        return edge_features(self.batch, graph.rules[edges], graph.matches[edges], graph.lm_scores[edges])
+        columns = graph.rules[edges], graph.matches[edges], graph.lm_scores[edges], graph.parts[edges]
+        return edge_features(self.batch, *columns)
 
     def _derivations(self, rows: Ragged[np.int32]) -> Ragged[np.int32]:
         # Glue leans to the left, so that without it the pre-order is one part after the other.
@@ -136,7 +137,11 @@ class ChartText(DerivationText):
             edges = slice(int(bounds[0]), int(bounds[-1]))
             shift = np.repeat(self.batch.rules.match_offsets[self.sentences[begin:end]], np.diff(bounds))
             matches = np.where(graphs.matches[edges] < 0, -1, graphs.matches[edges] + shift)
-            of_edges = edge_features(self.batch, graphs.rules[edges], matches, graphs.lm_scores[edges])
+            words = self.batch.rules.source.sentences.offsets[self.sentences[begin:end]]
+            # A node of a derivation has one edge, so that nodes are numbered as edges are.
+            tails = graphs.spans[edges][graphs.tails[edges, 0] + np.repeat(bounds[:-1] - bounds[0], np.diff(bounds))]
+            parts = joined_parts(graphs.rules[edges], graphs.spans[edges], tails, np.repeat(words, np.diff(bounds)))
+            of_edges = edge_features(self.batch, graphs.rules[edges], matches, graphs.lm_scores[edges], parts)
             size = int(bounds[-1] - bounds[0])
             rows.append(of_edges.sum_over(Ragged(np.arange(size, dtype=np.int32), bounds - bounds[0])))
         return FeatureRows.concatenate(rows)

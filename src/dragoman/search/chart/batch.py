@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.errors import DataError
-from dragoman.core.feature_rows import Weights
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.features import HoleFeature, PairFeature, SpanFeature, SpansInUse
@@ -98,6 +98,55 @@ class ChartBatch:
         return ChartBatch(self.model, weights, self.rules, self._lm_ids, self._trees)
 
     @cached_property
+    def _prefix_rows(self) -> list[FeatureRows | None]:
+        """Of each feature of spans, if it looks at glue, a row for each running word: that of the span up to it."""
+        lengths = self.rules.source.sentences.lengths
+        sentence = np.repeat(np.arange(len(lengths)), lengths)
+        ends = (np.arange(len(sentence)) - self.rules.source.sentences.offsets[sentence] + 1).astype(np.int32)
+        spans = SpansInUse(sentence, np.zeros_like(ends), ends, self._trees)
+        features = self.model.features_of(SpanFeature)
+        return [span_rows([one], self.rules.source, spans)[0] if one.on_glue else None for one in features]
+
+    def rows_of_places(
+        self, rules: NDArray[np.int32], matches: NDArray[np.int64], parts: NDArray[np.int64]
+    ) -> Iterator[tuple[FeatureRows, NDArray[np.int64]]]:
+        """Yield the rows of each feature of spans or holes, and the number of the row of each edge, -1 for none.
+
+        Edges are given by their rules, matches, and the parts that they join (see `joined_parts`).
+        """
+        last, size = parts.T
+        for rows, prefixes in zip(self.span_rows, self._prefix_rows, strict=True):
+            if prefixes is None:
+                yield rows, matches
+            else:
+                yield FeatureRows.concatenate([rows, prefixes]), np.where(size > 0, len(rows) + last, matches)
+        for holes in self.hole_rows:
+            numbers = holes.numbers(rules, matches)
+            if holes.part_rows is not None:
+                joined = holes.part_rows[np.clip(size, 1, len(holes.part_rows)) - 1]
+                numbers = np.where(size > 0, joined, numbers)
+            yield holes.rows, numbers
+
+    @cached_property
+    def _part_scores(self) -> NDArray[np.float64]:
+        """The weighted sums of features of glue: a row for each last running word, a column for each number of words.
+
+        No rows if no feature looks at glue.
+        """
+        prefixes = [rows for rows in self._prefix_rows if rows is not None]
+        joined = [(holes.rows, holes.part_rows) for holes in self.hole_rows if holes.part_rows is not None]
+        if not (prefixes or joined):
+            return np.empty((0, 1))
+        matches = self.rules.matches
+        longest = int((matches[:, 2] - matches[:, 1]).max(initial=1))
+        scores = np.zeros((len(self.rules.source.sentences.values), longest))
+        for rows in prefixes:
+            scores += rows.dot(self.weights)[:, None]
+        for rows, numbers in joined:
+            scores += rows.dot(self.weights)[numbers[np.minimum(np.arange(longest), len(numbers) - 1)]]
+        return scores
+
+    @cached_property
     def local(self) -> NDArray[np.float64]:
         """The weighted sum of each rule's own features."""
         # Not the matrix product: its threads would spin beside ours, and its sums depend on their number.
@@ -136,6 +185,7 @@ class ChartBatch:
             extended=[extended for extended, _ in left_extensions],
             closed=np.array([closed for _, closed in left_extensions], np.uint8),
             glue_weight=self.weights.get("glue", 0.0),
+            part_scores=self._part_scores,
             glue=self.model.settings.glue,
             rule_classes=rule_classes,
         )

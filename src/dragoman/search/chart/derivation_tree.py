@@ -113,7 +113,7 @@ class _Layout:
 
     def _links(self, edge: int, rule: int) -> tuple[tuple[int, int], ...]:
         rules, first = self._batch.rules, self._first[edge]
-        if rules.unknown[rule]:
+        if rules.unknown[rule] or rules.copied[rule] >= 0:
             return ((int(self._graph.spans[edge, 0]), first),) if len(rules.words[rule]) else ()
         grammar = rules.grammars[rules.grammar[rule]] if rules.grammar[rule] >= 0 else None
         if grammar is None or grammar.alignments is None:

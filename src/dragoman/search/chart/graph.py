@@ -21,7 +21,10 @@ _TEMPLATE_OF = {NOTHING: 0, FIRST: 1, GOAL: 1, GLUE: 2}
 
 @dataclass(frozen=True, eq=False)
 class SentenceGraph:
-    """The derivations of one sentence of a batch; matches are numbered in the batch."""
+    """The derivations of one sentence of a batch; matches are numbered in the batch.
+
+    `parts` are what `joined_parts` returns.
+    """
 
     spans: NDArray[np.int32]
     first_edges: NDArray[np.int64]
@@ -30,6 +33,7 @@ class SentenceGraph:
     matches: NDArray[np.int64]
     scores: NDArray[np.float64]
     lm_scores: NDArray[np.float64]
+    parts: NDArray[np.int64]
 
     @classmethod
     def of(cls, batch: ChartBatch, graphs: Graphs, sentence: int) -> SentenceGraph:
@@ -40,16 +44,21 @@ class SentenceGraph:
         before = int(np.count_nonzero(np.diff(graphs.node_offsets[: sentence + 1])))
         reached = nodes.stop > nodes.start
         matches = graphs.matches[edges].astype(np.int64)
+        first_edges = np.zeros(1, np.int64)
+        if reached:
+            first_edges = graphs.first_edges[nodes.start + before : nodes.stop + before + 1]
+        spans, tails, rules = graphs.spans[nodes], graphs.tails[edges], graphs.rules[edges]
+        heads = np.repeat(np.arange(len(spans)), np.diff(first_edges))
+        first_word = np.full(len(rules), batch.rules.source.sentences.offsets[sentence])
         return cls(
-            spans=graphs.spans[nodes],
-            first_edges=graphs.first_edges[nodes.start + before : nodes.stop + before + 1]
-            if reached
-            else np.zeros(1, np.int64),
-            tails=graphs.tails[edges],
-            rules=graphs.rules[edges],
+            spans=spans,
+            first_edges=first_edges,
+            tails=tails,
+            rules=rules,
             matches=np.where(matches < 0, -1, matches + batch.rules.match_offsets[sentence]),
             scores=graphs.scores[edges],
             lm_scores=graphs.lm_scores[edges],
+            parts=joined_parts(rules, spans[heads], spans[tails[:, 0]], first_word),
         )
 
     def only(self, edges: NDArray[np.integer]) -> SentenceGraph:
@@ -66,13 +75,32 @@ class SentenceGraph:
             matches=self.matches[order],
             scores=self.scores[order],
             lm_scores=self.lm_scores[order],
+            parts=self.parts[order],
         )
 
 
+def joined_parts(
+    rules: NDArray[np.int32], heads: NDArray[np.int32], tails: NDArray[np.int32], first_word: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the part that each edge of glue joins: its last word, of all sentences in a row, and its number of words.
+
+    Edges are given by their rules, the spans of their heads and first tails, and the first words of their sentences.
+    Both numbers are 0 for other edges.
+    """
+    joins = (rules == FIRST) | (rules == GLUE)
+    end = heads[:, 1].astype(np.int64)
+    begin = np.where(rules == GLUE, tails[:, 1], 0)
+    return np.where(joins[:, None], np.stack([first_word + end - 1, end - begin], axis=1), 0)
+
+
 def edge_features(
-    batch: ChartBatch, rules: NDArray[np.int32], matches: NDArray[np.int64], lm_scores: NDArray[np.float64]
+    batch: ChartBatch,
+    rules: NDArray[np.int32],
+    matches: NDArray[np.int64],
+    lm_scores: NDArray[np.float64],
+    parts: NDArray[np.int64],
 ) -> FeatureRows:
-    """Return features of edges, given their rules (or glue codes), matches and language model scores."""
+    """Return features of edges, given their rules (or glue codes), matches, language model scores and joined parts."""
     names = batch.model.dense_features
     column = {name: i for i, name in enumerate(names)}
     used = rules >= 0
@@ -81,11 +109,10 @@ def edge_features(
     dense[:, column["glue"]] = (rules == FIRST) | (rules == GLUE)
     for k, name in enumerate(batch.model.language_models):
         dense[:, column[name]] = lm_scores[:, k]
-    parts = [FeatureRows.from_dense(names, dense)]
-    parts += [_on_edges(rows, np.where(used, rules, -1)) for rows in batch.rule_rows]
-    parts += [_on_edges(rows, matches) for rows in batch.span_rows]
-    parts += [_on_edges(holes.rows, holes.numbers(rules, matches)) for holes in batch.hole_rows]
-    return FeatureRows.join(parts)
+    every = [FeatureRows.from_dense(names, dense)]
+    every += [_on_edges(rows, np.where(used, rules, -1)) for rows in batch.rule_rows]
+    every += [_on_edges(rows, numbers) for rows, numbers in batch.rows_of_places(rules, matches, parts)]
+    return FeatureRows.join(every)
 
 
 def features_with_rules(
@@ -123,7 +150,7 @@ def hypergraph(batch: ChartBatch, graph: SentenceGraph, *, features: bool = True
         templates=Ragged.concatenate([_TEMPLATES, batch.rules.words.take(used)]) if len(batch.rules) else _TEMPLATES,
         spans=graph.spans[heads],
         scores=graph.scores,
-        features=edge_features(batch, graph.rules, graph.matches, graph.lm_scores) if features else None,
+        features=edge_features(batch, graph.rules, graph.matches, graph.lm_scores, graph.parts) if features else None,
     )
 
 

@@ -17,7 +17,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.model.bundle import Model
 from dragoman.model.grammar import Grammar
 from dragoman.model.parts import GRAMMAR_PENALTY
-from dragoman.search.batch import UNKNOWN_WORD, unknown_words
+from dragoman.search.batch import UNKNOWN_WORD, copied_words, pass_through
 from dragoman.search.chart.holes import reordered_holes
 from dragoman.search.fixed_translations import FixedTranslation
 from dragoman.search.mixed_scores import best_mixed, mixed_log_scores, runs
@@ -58,6 +58,11 @@ class RulePairs:
         """True where the word links of a rule are known."""
         known = np.array([grammar.alignments is not None for grammar in self.rules.grammars] + [False])
         return known[self.rules.grammar]
+
+    @property
+    def copied(self) -> NDArray[np.int8]:
+        """The class of each rule that a feature generated, or -1."""
+        return self.rules.copied
 
     @cached_property
     def _sides(self) -> tuple[Ragged[np.int32], NDArray[np.int64]]:
@@ -123,8 +128,9 @@ class ChartRules:
     sentence `i` are `match_offsets[i]` to `match_offsets[i + 1]`, by rising end and falling begin. Side `s` has the
     rules `first_rule[s]` to `first_rule[s + 1]`. Target sides are words of `vocab`, which holds the target words
     of the model and unknown source words, or -1 and -2 for what fills the holes. `grammar` and `row` say where a rule
-    is from, -1 for unknown and given words. `dense` has a column for each feature of the model. `source_ids` are the
-    running words of `source` in ids of the model.
+    is from, -1 for unknown, copied and given words. `copied` is the class of rules that a feature generated, or -1.
+    `dense` has a column for each feature of the model. `source_ids` are the running words of `source` in ids of the
+    model.
     """
 
     source: Corpus
@@ -136,6 +142,7 @@ class ChartRules:
     grammar: NDArray[np.int32]
     row: NDArray[np.int64]
     unknown: NDArray[np.bool_]
+    copied: NDArray[np.int8]
     dense: NDArray[np.float64]
     grammars: tuple[Grammar, ...]
     source_ids: NDArray[np.int32]
@@ -177,6 +184,7 @@ class ChartRules:
             self.grammar[picked],
             self.row[picked],
             self.unknown[picked],
+            self.copied[picked],
             self.dense[picked],
             self.grammars,
             self.source_ids,
@@ -222,6 +230,7 @@ class RuleCollector:
             self._span_limit,
             runtime.threads,
         )
+        found, match_offsets, classes = self._with_copies(source, fixed, found, match_offsets)
         kind, node = found[:, 0], found[:, 1]
         parts, sides = [], np.empty(len(found), np.int32)
         count = 0
@@ -235,18 +244,20 @@ class RuleCollector:
         sides[unknown] = count + np.arange(len(unknown))
         here = kind == _GIVEN
         sides[here] = count + len(unknown) + node[here]
-        sentence = np.searchsorted(match_offsets, unknown, side="right") - 1
-        vocab, words = unknown_words(
-            self._model, source, source.sentences.offsets[sentence] + found[unknown, 2], drop=self._drop_unknown
-        )
-        parts.append(self._alone(words, np.ones(len(unknown), np.int64), UNKNOWN_WORD))
+        positions = _positions(source, match_offsets, found, unknown)
+        dropped = (classes < 0) & self._drop_unknown
+        vocab, words = pass_through(self._model, source, positions, dropped=dropped)
+        parts.append(self._alone(words, np.ones(len(unknown), np.int64), np.where(classes < 0, UNKNOWN_WORD, 0.0)))
+        parts[-1].dense[:, self._columns["rule_penalty"]] = classes < 0
         every = [one for row in spans.values() for one in row]
         vocab, ids, lines = vocab.extend("".join(f"{one.target}\n" for one in every).encode())
-        parts.append(self._alone(Ragged(ids, lines), np.array([*map(len, spans.values())], np.int64), 0.0))
+        parts.append(self._alone(Ragged(ids, lines), np.array([*map(len, spans.values())], np.int64)))
         for name, column in self._columns.items():
             if name.endswith(".fwd"):
                 parts[-1].dense[:, column] = [one.log_probability for one in every]
         rules = [len(part.row) for part in parts]
+        copied = np.full(sum(rules), -1, np.int8)
+        copied[sum(rules[:-2]) : sum(rules[:-1])] = classes
         return ChartRules(
             source=source,
             vocab=vocab,
@@ -256,11 +267,42 @@ class RuleCollector:
             words=Ragged.concatenate([part.words for part in parts]),
             grammar=np.repeat(np.array([*range(len(grammars)), -1, -1], np.int32), rules),
             row=np.concatenate([part.row for part in parts]),
-            unknown=np.repeat([*[False] * len(grammars), True, False], rules),
+            unknown=np.repeat([*[False] * len(grammars), True, False], rules) & (copied < 0),
+            copied=copied,
             dense=np.concatenate([part.dense for part in parts]),
             grammars=grammars,
             source_ids=tokens,
         )
+
+    def _with_copies(
+        self, source: Corpus, fixed: NDArray[np.uint8], found: NDArray[np.int32], match_offsets: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int8]]:
+        """Add matches of words that the model translates and a feature copies besides.
+
+        Returns the matches, their offsets, and the class of each match of a word that passes through.
+        """
+        unknown = np.flatnonzero(found[:, 0] == _UNKNOWN)
+        if self._model.copy_feature is None:
+            return found, match_offsets, np.full(len(unknown), -1, np.int8)
+        positions = _positions(source, match_offsets, found, unknown)
+        alone, classes = copied_words(self._model, source, np.sort(positions))
+        free = fixed[alone] == 0
+        alone, classes = alone[free], classes[free]
+        class_at = np.full(len(fixed), -1, np.int8)
+        class_at[alone] = classes
+        new = np.setdiff1d(alone, positions, assume_unique=True)
+        if len(new):
+            lines = source.sentences.offsets
+            where = np.searchsorted(lines, new, side="right") - 1
+            begin = (new - lines[where]).astype(np.int32)
+            none = np.full(len(new), -1, np.int32)
+            rows = np.stack([none, np.zeros_like(none), begin, begin + 1, none, none, none, none], axis=1)
+            sentence = np.concatenate([np.repeat(np.arange(len(match_offsets) - 1), np.diff(match_offsets)), where])
+            found = np.concatenate([found, rows])
+            found = found[np.lexsort((-found[:, 2], found[:, 3], sentence))]
+            match_offsets = match_offsets + np.searchsorted(np.sort(where), np.arange(len(match_offsets)))
+            unknown = np.flatnonzero(found[:, 0] == _UNKNOWN)
+        return found, match_offsets, class_at[_positions(source, match_offsets, found, unknown)]
 
     def _from_grammar(
         self,
@@ -287,7 +329,9 @@ class RuleCollector:
             dense[:, self._columns[f"{name}.{GRAMMAR_PENALTY}"]] = 1
         return _Part(counts, words, row, dense)
 
-    def _alone(self, words: Ragged[np.int32], counts: NDArray[np.int64], unknown: float) -> _Part:
+    def _alone(
+        self, words: Ragged[np.int32], counts: NDArray[np.int64], unknown: NDArray[np.float64] | float = 0.0
+    ) -> _Part:
         """Return rules that no grammar has."""
         dense = self._dense(words)
         dense[:, self._columns["unknown_word"]] = unknown
@@ -310,6 +354,14 @@ class _Part:
     words: Ragged[np.int32]
     row: NDArray[np.int64]
     dense: NDArray[np.float64]
+
+
+def _positions(
+    source: Corpus, match_offsets: NDArray[np.int64], found: NDArray[np.int32], matches: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the running numbers of the first words of some matches."""
+    sentence = np.searchsorted(match_offsets, matches, side="right") - 1
+    return np.asarray(source.sentences.offsets[sentence] + found[matches, 2])
 
 
 def _fixed_spans(

@@ -149,4 +149,5 @@ class ChartResult(BatchResult[ChartBatch, ChartOutcome]):
             np.concatenate([graph.rules[used] for graph, used in pairs]),
             np.concatenate([graph.matches[used] for graph, used in pairs]),
             np.concatenate([graph.lm_scores[used] for graph, used in pairs]),
+            np.concatenate([graph.parts[used] for graph, used in pairs]),
         )

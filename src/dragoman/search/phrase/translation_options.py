@@ -16,7 +16,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.model.bundle import Model
 from dragoman.model.mixture import of_orientations
 from dragoman.model.phrase_table import PhraseTable
-from dragoman.search.batch import UNKNOWN_WORD, unknown_words
+from dragoman.search.batch import UNKNOWN_WORD, copied_words, pass_through
 from dragoman.search.fixed_translations import FixedTranslation
 from dragoman.search.mixed_scores import best_mixed, mixed_log_scores, runs
 
@@ -28,8 +28,9 @@ class PhraseOptions:
     `rows` has a column for each phrase table: the row of the pair there, -1 where the table lacks it. Words are ids of
     `vocab`, which holds the model's target words and the batch's unknown source words. `dense` has a column for each
     feature of the model; features that depend on context are 0 in it. `reordering` holds for each reordering model
-    six logarithms an option. `source_ids` are the running words of `source` as ids of the model, and `tables` are its
-    tables, for features that look at words and links.
+    six logarithms an option. `copied` is the class of options that a feature generated, or -1. `source_ids` are the
+    running words of `source` as ids of the model, and `tables` are its tables, for features that look at words and
+    links.
     """
 
     source: Corpus
@@ -40,6 +41,7 @@ class PhraseOptions:
     words: Ragged[np.int32]
     rows: NDArray[np.int64]
     unknown: NDArray[np.bool_]
+    copied: NDArray[np.int8]
     dense: NDArray[np.float64]
     reordering: NDArray[np.float64]
     source_ids: NDArray[np.int32]
@@ -108,6 +110,7 @@ class PhraseOptions:
             self.words.take(picked),
             self.rows[picked],
             self.unknown[picked],
+            self.copied[picked],
             self.dense[picked],
             self.reordering[:, picked],
             self.source_ids,
@@ -155,6 +158,7 @@ def apply_markup(
         words=Ragged.concatenate([kept.words, words]).take(order),
         rows=np.concatenate([kept.rows, np.full((len(every), options.rows.shape[1]), -1)])[order],
         unknown=np.concatenate([kept.unknown, np.zeros(len(every), bool)])[order],
+        copied=np.concatenate([kept.copied, np.full(len(every), -1, np.int8)])[order],
         dense=np.concatenate([kept.dense, dense])[order],
         reordering=np.concatenate([kept.reordering, nothing], axis=1)[:, order],
         source_ids=options.source_ids,
@@ -197,15 +201,17 @@ class OptionCollector:
         position, length = spans[:, 0], spans[:, 1]
         covered = np.zeros(len(tokens), bool)
         covered[position[length == 1]] = True
-        unknown = np.flatnonzero(~covered)
-        vocab, passed = unknown_words(self._model, source, unknown, drop=self._drop_unknown)
+        alone, classes = copied_words(self._model, source, np.flatnonzero(~covered))
+        dropped = (classes < 0) & self._drop_unknown
+        vocab, passed = pass_through(self._model, source, alone, dropped=dropped)
 
-        position = np.concatenate([position, unknown])
-        length = np.concatenate([length, np.ones(len(unknown), np.int64)])
+        position = np.concatenate([position, alone])
+        length = np.concatenate([length, np.ones(len(alone), np.int64)])
         order = np.argsort(position * (len(tokens) + 1) + length, kind="stable")
-        rows = np.concatenate([rows, np.full((len(unknown), len(self._tables)), -1)])[order]
+        rows = np.concatenate([rows, np.full((len(alone), len(self._tables)), -1)])[order]
         words = Ragged.concatenate([self._targets.take(targets), passed]).take(order)
-        is_unknown = (np.arange(len(order)) >= len(targets))[order]
+        copied = np.concatenate([np.full(len(targets), -1, np.int8), classes])[order]
+        is_unknown = (order >= len(targets)) & (copied < 0)
         position, length = position[order], length[order]
         sentence = np.searchsorted(sentences.offsets, position, side="right") - 1
         offsets = np.zeros(len(sentences) + 1, np.int64)
@@ -220,7 +226,8 @@ class OptionCollector:
             words=words,
             rows=rows,
             unknown=is_unknown,
-            dense=self._dense(rows, words.lengths, is_unknown, interpolation_weights),
+            copied=copied,
+            dense=self._dense(rows, words.lengths, is_unknown, copied >= 0, interpolation_weights),
             reordering=self._reordering(rows, interpolation_weights),
             source_ids=tokens,
             tables=tuple(self._tables),
@@ -274,11 +281,12 @@ class OptionCollector:
         rows: NDArray[np.int64],
         lengths: NDArray[np.int64],
         unknown: NDArray[np.bool_],
+        copied: NDArray[np.bool_],
         interpolation_weights: Mapping[str, NDArray[np.float64]],
     ) -> NDArray[np.float64]:
         dense = np.zeros((len(rows), len(self._columns)))
         dense[:, self._columns["word_penalty"]] = -lengths
-        dense[:, self._columns["phrase_penalty"]] = 1
+        dense[:, self._columns["phrase_penalty"]] = ~copied
         dense[unknown, self._columns["unknown_word"]] = UNKNOWN_WORD
         for i, (name, table) in enumerate(self._model.tables.items()):
             here = rows[:, i] >= 0

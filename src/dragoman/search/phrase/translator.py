@@ -161,16 +161,17 @@ def _describe(
         Phrase(
             source=(begin, end),
             target=(at, at + length),
-            # An unknown word is one word, or none if it is dropped.
-            links=((begin, at),)[:length] if unknown else tuple(pairs[slice(*linked)]),
+            # A word that passes through is one word, or none if it is dropped.
+            links=((begin, at),)[:length] if unknown or copied >= 0 else tuple(pairs[slice(*linked)]),
             unknown=unknown,
         )
-        for begin, end, at, length, unknown, linked in zip(
+        for begin, end, at, length, unknown, copied, linked in zip(
             starts.tolist(),
             options.end[used].tolist(),
             positions.tolist(),
             lengths,
             options.unknown[used].tolist(),
+            options.copied[used].tolist(),
             itertools.pairwise(links.offsets.tolist()),
             strict=True,
         )

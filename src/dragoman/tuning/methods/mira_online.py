@@ -41,11 +41,15 @@ TOO_LONG = 3.0
 #: Number of parts of a pass; averages over consecutive parts are candidates for its weights.
 PARTS = 8
 
+#: The unit of log-probabilities in base 100.
+LN_100 = float(np.log(100))
+
 _PAPER: Mapping[str, Any] = {
+    "workers": 20,
     "decay": 0.9,
     "cooling": 0.0,
     "gain_scale": 1.0,
-    "units": "plain",
+    "units": "base-100",
     "average": "pass",
 }
 
@@ -70,13 +74,14 @@ class MiraOnline(Learner):
     so the result depends on the seed and the number of workers, but not on the number of threads. Without `share` they
     learn independently, and only the averages combine them.
 
-    That is the paper, and `preset=paper` sets its options, but for the units of features (the paper has logarithms in
-    base 100, ours are natural) and the number of workers (the paper has 20). By default five changes bring the weights
-    closer to the optimum, around which the paper's steps move: features are measured in units that let all weights move
+    That is the paper, and `preset=paper` sets its options: among them 20 workers, whatever the number of cores, and
+    `units=base-100`, in which log-probabilities are measured in base 100 and counts as they are (section 5.1). Weights
+    are reported and saved for natural logarithms, as all others are. By default six changes bring the weights closer to
+    the optimum, around which the paper's steps move: features are measured in units that let all weights move
     (`units`), from the second pass on, by the deviations in the pass before; B counts less (`gain_scale`), so that hope
     and fear are nearer to what the model would choose; steps get smaller from pass to pass (`cooling`); the document is
-    as large as a usual tuning set (`decay`), which makes lengths right; and a pass ends with the average over the part
-    of it that does best on all hypotheses of the pass (`average`).
+    as large as a usual tuning set (`decay`), which makes lengths right; a pass ends with the average over the part of
+    it that does best on all hypotheses of the pass (`average`); and two workers learn from fresher hypotheses than 20.
 
     The rows of table 2 of the paper are: preset=paper; and besides oracle=local,fear=0; oracle=local; fear=0;
     share=false.
@@ -85,7 +90,10 @@ class MiraOnline(Learner):
     faster, for any number of features. Forests are rescored for BLEU without a tokeniser; for other metrics, hope and
     fear are chosen from the `candidates` that are best by the model. Departures, also of the preset: the hypotheses
     that rescoring finds are ordered by their true B, with clipped counts; O begins with a perfect translation of four
-    words, so that no precision is 0; hypotheses of a sentence are different strings.
+    words, so that no precision is 0; hypotheses of a sentence are different strings; a node of a forest keeps `beam`
+    strings, where the paper keeps the best of each set of alternatives; reference lengths are the metric's, by default
+    the closest (the paper's is the shortest: `--metric bleu:reference_length=shortest`); what others found is one step
+    old, where the paper takes what has arrived; and the paper says nothing about the order of sentences.
     """
 
     name: ClassVar[str] = "mira-online"
@@ -110,8 +118,9 @@ class MiraOnline(Learner):
     gain_scale: float = option(0.2, "weight of the metric relative to the model score", minimum=0)
     decay: float = option(0.999, "factor by which the pseudo-document decays after each sentence", minimum=0, maximum=1)
     cooling: float = option(1.0, "in pass p, C is divided by 1 + cooling (p - 1)", minimum=0)
-    units: Literal["deviation", "plain"] = option(
-        "deviation", "dense features in units of the root of their deviation, or unscaled"
+    units: Literal["deviation", "base-100", "plain"] = option(
+        "deviation",
+        "dense features in units of the root of their deviation; or log-probabilities in base 100; or all unscaled",
     )
     average: Literal["best", "pass"] = option(
         "best", "end a pass with the average over its best part, or over all of it"
@@ -250,7 +259,9 @@ class _Epoch:
             _Worker(StepAverages(weights, steps, PARTS), document)
             for weights, document, steps in zip(states.weights, states.documents, turns, strict=True)
         ]
-        self._units = dict(zip(training_set.names, states.units.tolist(), strict=True))
+        self._units: dict[str, float] = {}
+        if options.units == "deviation":
+            self._units |= zip(training_set.names, states.units.tolist(), strict=True)
         self._C = options.C / (1 + options.cooling * states.passes)
         self._seen: dict[int, Hypotheses] = {}
         self.unsolved = 0
@@ -265,7 +276,7 @@ class _Epoch:
                 f"translations are {words[0] / max(words[1], 1):.1f} times as long as they should be"
             )
         workers = self._workers
-        units = np.array([*self._units.values()])
+        units = self._units_of(self._training_set.names)
         if self._options.units == "deviation":
             units = units_of(worker.squares for worker in workers)
         return _WorkerStates(
@@ -287,7 +298,7 @@ class _Epoch:
         """Update a worker's weights by equations 1 to 7, with features in their units."""
         steps = self._workers[worker].steps
         rows = FeatureRows.concatenate([shared.features for shared in batch])
-        units = np.array([self._units.get(name, 1.0) for name in rows.names])
+        units = self._units_of(rows.names)
         before = steps.weights.vector(rows.names) * units
         after, _, sweeps = kernels.mira_smo_update(
             kernels.Candidates(
@@ -307,6 +318,13 @@ class _Epoch:
         steps.step(change)
         if batch[0].worker == worker:
             self._remember(self._workers[worker], batch[0])
+
+    def _units_of(self, names: Sequence[str]) -> Vector:
+        """Return the unit of each feature; those of sparse features are not measured."""
+        if self._options.units == "base-100":
+            is_log = self._training_set.model.is_log_probability
+            self._units |= {name: LN_100 if is_log(name) else 1.0 for name in names if name not in self._units}
+        return np.array([self._units.get(name, 1.0) for name in names])
 
     def _remember(self, worker: _Worker, shared: _Shared) -> None:
         found = shared.hypotheses

@@ -37,8 +37,10 @@ class MiraSmo(Tuner):
     A pass reads each feature value once, and computes for each sentence the products of all pairs of its hypotheses;
     there may be any number of features. Departures: hypotheses come from n-best lists, not from forests; batches take
     the place of sentences that processors decode side by side; the pseudo-document changes between batches, not within
-    them; the size of a sentence is its reference length. With `batch_size=0` and `passes=1` the whole set is one batch
-    and nothing is averaged, as in Schuth (2010, section 4.2, algorithm 3).
+    them, and begins with a perfect translation of four words; the size of a sentence is its reference length, and that
+    is the metric's, by default the closest (Chiang et al. take the shortest); features are as the lists have them, with
+    natural logarithms (Chiang et al.: base 100). With `batch_size=0` and `passes=1` the whole set is one batch and
+    nothing is averaged, as in Schuth (2010, section 4.2, algorithm 3).
     """
 
     name: ClassVar[str] = "mira-smo"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,10 +13,22 @@ from dragoman.features import HoleFeature, HoleRows, PairFeature, SpanFeature
 from dragoman.forest.derivation import translation_log_probability
 from dragoman.forest.inside_outside import expected_features, log_partition
 from dragoman.forest.kbest import kbest
+from dragoman.sampling.sampler import Sampler
+from dragoman.sampling.schedule import Sampling
 from dragoman.search.chart.translator import ChartTranslator
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from oracles import chart_space, forest
-from oracles.chart_holes import HOLE_NAMES, OpenedHoles, WideHoles, values_of_holes
+from oracles.chart_holes import (
+    HOLE_NAMES,
+    PART_NAMES,
+    JoinedParts,
+    OpenedHoles,
+    Spanned,
+    WideHoles,
+    values_of_holes,
+    values_of_part,
+    values_of_span,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -287,6 +301,45 @@ def test_features_of_holes_take_part(seed):
         assert sum(weights.get(n, 0.0) * v for n, v in found.features.items()) == pytest.approx(found.score, abs=1e-9)
         (lists,) = translator.nbest([space.sentence], 10)
         np.testing.assert_allclose(lists.features.dot(weights), lists.scores, rtol=0, atol=1e-9)
+
+
+def parts_of(derivation):
+    """The spans that glue joins: those that no other rule covers."""
+    spans = [span for span, _ in derivation.steps]
+    return [one for one in spans if not any(two != one and two[0] <= one[0] and one[1] <= two[1] for two in spans)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_features_of_glue_take_part(seed):
+    rng = np.random.default_rng(6200 + seed)
+    plain = chart_space.random_space(rng, glue=True, language_models=1)
+    added = dict(zip(PART_NAMES, rng.normal(0, 1, len(PART_NAMES)).tolist(), strict=True))
+    weights, names = plain.model.weights.updated(added), [*plain.model.feature_names, *added]
+    columns = np.zeros((len(plain.derivations), len(added)))
+    for row, derivation in zip(columns, plain.derivations, strict=True):
+        found = [values_of_span(*span) for span, _ in derivation.steps]
+        for values in found + [values_of_part(*span) for span in parts_of(derivation)]:
+            row += [values.get(name, 0.0) for name in added]
+    scores = plain.scores + columns @ np.array([*added.values()])
+    space = replace(plain, rows=np.concatenate([plain.rows, columns], axis=1), scores=scores)
+    settings = {"features": [JoinedParts(), Spanned(), OpenedHoles()]}
+    translator = ChartTranslator(space.model, weights, limits=EVERYTHING, **settings)
+    graph = translator.search(space.sentence)
+    assert_same(graph, space, names)
+    text, numbers = max(space.texts.items(), key=lambda item: len(item[1]))
+    forced = translator.force(space.sentence, text)
+    assert log_partition(forced) == pytest.approx(np.logaddexp.reduce(space.scores[numbers]), abs=1e-9)
+    for algorithm in ("cube", "incremental"):
+        limits = SearchLimits(algorithm=algorithm, pop_limit=100_000)
+        searching = ChartTranslator(space.model, weights, limits=limits, **settings)
+        huge = searching.search(space.sentence)
+        np.testing.assert_allclose(
+            kbest(huge, len(space.scores) + 1).scores, np.sort(space.scores)[::-1], rtol=0, atol=1e-9
+        )
+        (found,) = searching.translate([space.sentence], features=True)
+        assert sum(weights.get(n, 0.0) * v for n, v in found.features.items()) == pytest.approx(found.score, abs=1e-9)
+    for samples in Sampler.of(translator, Sampling(samples=30, burn_in=5)).sample([space.sentence, space.sentence]):
+        np.testing.assert_allclose(samples.features.dot(weights), samples.scores, rtol=0, atol=1e-9)
 
 
 def test_reweighted_charts_score_as_if_searched_again():

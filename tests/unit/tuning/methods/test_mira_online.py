@@ -13,12 +13,16 @@ from dragoman.core.feature_rows import Weights
 from dragoman.core.progress import DragomanWarning
 from dragoman.core.runtime import Runtime
 from dragoman.features import FEATURES
+from dragoman.features.structural_distortion import StructuralDistortion
 from dragoman.metrics.bleu import Bleu
+from dragoman.model.language_model import LanguageModel
+from dragoman.search.chart.translator import ChartTranslator
 from dragoman.tuning.methods import method as learner, mira_online
 from dragoman.tuning.methods.mira_online import MiraOnline
 from dragoman.tuning.optimise.online import even_queue
 from dragoman.tuning.problems import problem
 from dragoman.tuning.problems.hope_fear import HypothesisFinder
+from oracles import tiny_grammar
 from oracles.training_sets import chart_training_set, reachable_training_set, sparse_chart_training_set
 from oracles.tuning_margin import solve_mira
 
@@ -113,10 +117,74 @@ def test_a_pass_of_the_paper_is_that_of_the_slow_twin(kind, workers, options, mo
     method = MiraOnline(preset="paper", workers=workers, C=0.02, **ALL | options)
     found = next(method.learn(training_set, training_set.model.weights, seed=3)).weights
     team = [SlowWorker(training_set, mu=options.get("mu", 0.5), local="oracle" in options) for _ in range(workers)]
-    wanted = slow_pass(training_set, team, 0.02, 3, share=options.get("share", True))
+    counts = {"glue", "distortion", "word_penalty", "phrase_penalty", "rule_penalty"}
+    units = np.array([1.0 if name in counts else np.log(100) for name in training_set.names])
+    wanted = slow_pass(training_set, team, 0.02, 3, share=options.get("share", True), units=units)
     np.testing.assert_allclose(found.vector(training_set.names), wanted, rtol=0, atol=1e-4)
     assert np.abs(wanted - training_set.model.weights.vector(training_set.names)).max() > 0.005
     assert found["lm"] == training_set.model.weights["lm"]
+
+
+def with_coarse_distortion(training_set, *, base=1.0):
+    """The training set with a coarse structural distortion, and logarithms of another base than e."""
+    model = training_set.model
+    grammar = replace(model.grammars["tm"], hole_counts=np.arange(20.0).reshape(2, 10) + 1)
+    model = replace(model, grammars={"tm": grammar}).with_features([StructuralDistortion(grain="coarse")])
+    ((feature, learnt),) = model.features.items()
+    ngrams = tiny_grammar.tiny_ngrams()
+    by = np.float32(base)
+    orders = tuple(replace(one, logprobs=one.logprobs / by, backoffs=one.backoffs / by) for one in ngrams.orders)
+    model = replace(
+        model,
+        grammars={"tm": replace(grammar, log_scores=grammar.log_scores / by)},
+        features={feature: {name: logs / base for name, logs in learnt.items()}},
+        language_models={"lm": LanguageModel.from_ngrams(replace(ngrams, orders=orders))},
+        weights=Weights({name: w * (base if is_log(name) else 1) for name, w in model.weights.items()}),
+    )
+
+    def sparse(names):
+        return dict.fromkeys(sorted(name for name in names if name.startswith("sd.")), (-1.0, 1.0))
+
+    return replace(training_set, translator=ChartTranslator(model), sparse=sparse)
+
+
+def is_log(name):
+    return name.startswith(("lm", "tm.", "sd."))
+
+
+def test_units_of_base_100_learn_as_from_features_in_base_100():
+    plain = chart_training_set()
+    natural, divided = (with_coarse_distortion(plain, base=base) for base in (1.0, np.log(100)))
+    results = {}
+    for name, training_set, units in (
+        ("base-100", natural, "base-100"),
+        ("divided", divided, "plain"),
+        ("plain", natural, "plain"),
+    ):
+        method = MiraOnline(preset="paper", units=units, workers=2, passes=2, C=0.02)
+        results[name] = list(method.learn(training_set, training_set.model.weights, seed=3))
+    for found, wanted, other in zip(*results.values(), strict=True):
+        assert "sd.log_p" in found.weights
+        for name, weight in found.weights.items():
+            expected = wanted.weights[name] / (np.log(100) if is_log(name) else 1)
+            assert weight == pytest.approx(expected, abs=1e-5), name
+        assert max(abs(found.weights[name] - other.weights[name]) for name in found.weights) > 0.005
+    state = results["base-100"][0].state
+    method = MiraOnline(preset="paper", workers=2, passes=2, C=0.02)
+    (rest,) = method.learn(natural, results["base-100"][0].weights, state, seed=3)
+    assert rest.weights == results["base-100"][1].weights
+
+
+def test_the_paper_has_20_workers_whatever_the_number_of_threads():
+    assert MiraOnline(preset="paper").workers == 20
+    assert MiraOnline(preset="paper", workers=3).workers == 3
+    training_set = reachable_training_set(lines=45, longest=3)
+    method = MiraOnline(preset="paper", passes=2)
+    one, three = (
+        [one.weights for one in method.learn(training_set, training_set.model.weights, runtime=Runtime(threads=count))]
+        for count in (1, 3)
+    )
+    assert one == three
 
 
 @pytest.mark.parametrize("kind", ["phrase", "chart"])
@@ -141,7 +209,7 @@ def test_two_passes_with_units_cooling_and_gain_scale_are_those_of_the_slow_twin
 @pytest.mark.parametrize("seed", [4, 6])
 def test_a_pass_may_end_with_the_average_over_its_best_part(seed):
     training_set = reachable_training_set()
-    options = {"passes": 3, "C": 0.02, "preset": "paper", **ALL}  # lists have all translations
+    options = {"passes": 3, "C": 0.02, "preset": "paper", "units": "plain", "workers": 2, **ALL}  # all translations
     whole, best = (
         [
             score_of(training_set, one.weights)
@@ -218,7 +286,9 @@ def test_there_are_no_more_workers_than_sentences(share):
 def test_weights_that_explode_end_it_with_the_weights_before(monkeypatch):
     training_set = reachable_training_set()
     monkeypatch.setattr(learner, "LARGEST_WEIGHT", 1.5)
-    checkpoints = list(MiraOnline(C=0.05, passes=50, preset="paper").learn(training_set, training_set.model.weights))
+    checkpoints = list(
+        MiraOnline(C=0.05, passes=50, preset="paper", units="plain").learn(training_set, training_set.model.weights)
+    )
     assert 1 < len(checkpoints) < 50
     assert checkpoints[-1].stop == "the weights diverge; the weights before that are kept"
     assert checkpoints[-1].weights == checkpoints[-2].weights

@@ -130,7 +130,13 @@ private:
         if (derivation_.has(node, count, drawn_)) return false;
         const double gain = derivation_.propose_parts(first, last, drawn_);
         const auto before = static_cast<double>(derivation_.parts()), after = static_cast<double>(derivation_.proposed_parts());
-        return accept(gain, drawn_weight(node, count) + (after - before) * proposal_->glue(), factor(before, after));
+        double drawn = drawn_weight(node, count) + (after - before) * proposal_->glue();
+        if (proposal_->has_part_scores()) {
+            derivation_.for_proposed_parts([&](std::int32_t begin, std::int32_t end) { drawn += proposal_->part_weight(begin, end); });
+            for (std::size_t part = first; part < last; ++part)
+                drawn -= proposal_->part_weight(derivation_.begin_of(part), derivation_.end_of_part(part));
+        }
+        return accept(gain, drawn, factor(before, after));
     }
 
     // How much more likely, by its logarithm, the draw is than what it replaces.

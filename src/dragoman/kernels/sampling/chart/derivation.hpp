@@ -49,6 +49,8 @@ public:
     // The score, summed anew so that no error adds up.
     double score() const {
         double sum = end_score_ + batch_->glue_weight * static_cast<double>(parts());
+        if (batch_->part_scores.size())
+            for (std::size_t part = 0; part < parts(); ++part) sum += part_score(begin_of(part), end_of_part(part));
         for (const Node& node : nodes_) sum += node.local + node.lm;
         for (const double lm : glue_lm_) sum += lm;
         return sum;
@@ -96,7 +98,21 @@ public:
         roots_.clear();
         for (std::size_t root = 0; root < change_.nodes.size(); root += static_cast<std::size_t>(change_.nodes[root].size))
             roots_.push_back(change_.states.data() + root * stride_);
-        return gain + glue(first, last - first);
+        double joined = 0;
+        if (batch_->part_scores.size()) {
+            for_proposed_parts([&](std::int32_t begin, std::int32_t end) { joined += part_score(begin, end); });
+            for (std::size_t part = first; part < last; ++part) joined -= part_score(begin_of(part), end_of_part(part));
+        }
+        return gain + joined + glue(first, last - first);
+    }
+
+    // Calls part(begin, end) for each part that was proposed last.
+    template <class Part>
+    void for_proposed_parts(Part&& part) const {
+        for (std::size_t root = 0; root < change_.nodes.size(); root += static_cast<std::size_t>(change_.nodes[root].size)) {
+            const MatchRow& match = chart_->match(change_.nodes[root].edge.match);
+            part(match.begin, match.end);
+        }
     }
 
     // Nodes and parts that there would be.
@@ -281,6 +297,8 @@ private:
         state = change_.glue_states.data() + at;
         return sum;
     }
+
+    double part_score(std::int32_t begin, std::int32_t end) const { return batch_->part_score(chart_->sentence(), begin, end); }
 
     // The states of the language models before a part.
     const std::int32_t* state_before(std::size_t part) const { return part == 0 ? start_.data() : glue_states_.data() + (part - 1) * lms_; }

@@ -55,7 +55,7 @@ public:
             write(chart, row, sizes, static_cast<std::size_t>(i));
             parts.insert(parts.end(), {match.begin, match.end, before, static_cast<std::int32_t>(words.size() - first_word)});
             const std::int32_t joined[2] = {glued < 0 ? part : glued, glued < 0 ? -1 : part};
-            glued = put(0, match.end, glued < 0 ? Kind::FIRST : Kind::GLUE, -1, joined, batch_.glue_weight, [&](std::size_t k) {
+            glued = put(0, match.end, glued < 0 ? Kind::FIRST : Kind::GLUE, -1, joined, batch_.glue_weight + batch_.part_score(chart.sentence(), match.begin, match.end), [&](std::size_t k) {
                 Reading reading = LeftContexts::after(joined[1] < 0 ? batch_.models[k].start : state(joined[0])[2 * k + 1]);
                 space_.contexts[k].read_part(reading, state(part)[2 * k], state(part)[2 * k + 1]);
                 return reading;

@@ -61,7 +61,7 @@ public:
     // glue; with sharpness 0, all are as likely.
     ForestProposal(const ChartBatch& batch, const JoinedEstimates& estimates, const SentenceChart& chart, double sharpness)
         : batch_(batch), estimates_(estimates), chart_(chart), sharpness_(sharpness), inside_(chart.cells(), no_score),
-          by_match_(chart.matches()), glue_(sharpness * batch.glue_weight) {
+          by_match_(chart.matches()), has_part_scores_(batch.part_scores.size() > 0), glue_(sharpness * batch.glue_weight) {
         totals_.resize(chart.groups());
         by_rule_.resize(static_cast<std::size_t>(chart.first_rule(chart.groups())));
         for (std::size_t g = 0; g < totals_.size(); ++g) {
@@ -93,6 +93,8 @@ public:
     // What an edge, and the glue before a part, add to the logarithm of a draw's weight.
     double weight(Edge edge) const { return sharpness_ * (estimates_[edge.rule] + batch_.match_score(chart_.first_match() + edge.match, edge.rule)); }
     double glue() const { return glue_; }
+    bool has_part_scores() const { return has_part_scores_; }
+    double part_weight(std::int32_t begin, std::int32_t end) const { return sharpness_ * batch_.part_score(chart_.sentence(), begin, end); }
 
     // Draws what fills a span, and appends it.
     void draw_span(Stream& stream, DrawSpace& space, std::int32_t begin, std::int32_t end, std::vector<Edge>& edges) const {
@@ -128,7 +130,8 @@ public:
         sums[0] = 0;
         const auto least = [&](std::size_t to) { return to - std::min(to, static_cast<std::size_t>(chart_.width())); };
         const auto through = [&](std::size_t from, std::size_t to) {
-            return sums[from] + inside_[chart_.cell(begin + static_cast<std::int32_t>(from), begin + static_cast<std::int32_t>(to))] + glue_;
+            const auto first = begin + static_cast<std::int32_t>(from), last = begin + static_cast<std::int32_t>(to);
+            return sums[from] + inside_[chart_.cell(first, last)] + glue_ + part_weight(first, last);
         };
         for (std::size_t to = 1; to <= size; ++to) {
             LogSum sum;
@@ -201,6 +204,7 @@ private:
     std::vector<double> inside_;             // of cells
     std::vector<double> totals_;             // of groups of rules
     std::vector<double> by_match_, by_rule_;  // running sums, of the matches of each cell and the rules of each side
+    bool has_part_scores_;
     double glue_;
 };
 
@@ -228,7 +232,7 @@ inline std::vector<Edge> best_of_forest(const ChartBatch& batch, const RuleOrder
     for (std::int32_t end = 1; end <= length; ++end)
         for (std::int32_t begin = std::max(0, end - chart.width()); begin < end; ++begin) {
             if (!batch.glue && (begin > 0 || end < length)) continue;
-            const double score = sums[static_cast<std::size_t>(begin)] + best[chart.cell(begin, end)] + batch.glue_weight;
+            const double score = sums[static_cast<std::size_t>(begin)] + best[chart.cell(begin, end)] + batch.glue_weight + batch.part_score(chart.sentence(), begin, end);
             if (score > sums[static_cast<std::size_t>(end)]) sums[static_cast<std::size_t>(end)] = score, from[static_cast<std::size_t>(end)] = begin;
         }
     std::vector<Edge> edges;

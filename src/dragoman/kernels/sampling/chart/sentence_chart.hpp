@@ -29,7 +29,7 @@ public:
     };
 
     SentenceChart(const ChartBatch& batch, std::size_t sentence)
-        : batch_(&batch), matches_(batch.matches(sentence)), first_match_(batch.first_match(sentence)), length_(batch.length(sentence)) {
+        : batch_(&batch), sentence_(sentence), matches_(batch.matches(sentence)), first_match_(batch.first_match(sentence)), length_(batch.length(sentence)) {
         for (const MatchRow& match : matches_) width_ = std::max(width_, match.end - match.begin);
         cells_.resize(static_cast<std::size_t>(length_) * static_cast<std::size_t>(width_));
         sides_.reserve(matches_.size());
@@ -65,6 +65,7 @@ public:
     std::size_t matches() const { return matches_.size(); }
     const MatchRow& match(std::int32_t match) const { return matches_[static_cast<std::size_t>(match)]; }
     std::int64_t first_match() const { return first_match_; }  // in the batch
+    std::size_t sentence() const { return sentence_; }
     static int arity(const MatchRow& match) { return (match.holes[0][0] >= 0) + (match.holes[1][0] >= 0); }
     int arity(std::int32_t match) const { return arity(this->match(match)); }
 
@@ -94,6 +95,7 @@ private:
     }
 
     const ChartBatch* batch_;
+    std::size_t sentence_;
     std::span<const MatchRow> matches_;
     std::int64_t first_match_;
     std::int32_t length_, width_ = 1;

@@ -22,6 +22,14 @@ void ChartBatch::check() {
     require(lm_words.shape(0) == count && lm_weights.size() == count && extended.size() == count &&
                 closed.size() == count && (count == 0 || lm_words.shape(1) == target_sides->values.size()),
             "language models need a weight each, what is known of their states, and all words");
+    std::size_t words = 0, longest = 0;
+    for (std::size_t s = 0; s < sentences(); ++s) {
+        first_words.push_back(words);
+        words += static_cast<std::size_t>(length(s));
+        for (const MatchRow& match : matches(s)) longest = std::max(longest, static_cast<std::size_t>(match.end - match.begin));
+    }
+    require(part_scores.shape(0) == 0 || (part_scores.shape(0) == words && part_scores.shape(1) >= longest),
+            "parts need a score for each last word and number of words, or none");
     for (std::size_t k = 0; k < count; ++k) {
         const lm::Automaton& automaton = *language_models[k];
         require(extended[k].size() == automaton.states.shape(0), "each state of a language model is extended or not");
@@ -67,7 +75,8 @@ void bind_batch(nb::module_& m) {
         m, "ChartBatch",
         "Sentences with rules that are scored with weights, and where these match.\n\n"
         "The rules of a source side, and the matches of a sentence, stand together. `match_scores` have a column for\n"
-        "each class of rules, or no rows. `lm_words` has a row for each language model; of their states, `extended`\n"
+        "each class of rules, or no rows; `part_scores` of what glue joins have a row for each last word and a column\n"
+        "for each number of words, or no rows. `lm_words` has a row for each language model; of their states, `extended`\n"
         "says whether a longer one ends with its words, `closed` whether all endings are states.",
         Field{"lengths", &Batch::lengths}, Field{"match_offsets", &Batch::match_offsets},
         Field{"matches", &Batch::all_matches}, Field{"match_scores", &Batch::match_scores},
@@ -75,7 +84,8 @@ void bind_batch(nb::module_& m) {
         Field{"words", &Batch::target_sides}, Field{"lm_words", &Batch::lm_words},
         Field{"language_models", &Batch::language_models}, Field{"lm_weights", &Batch::lm_weights},
         Field{"extended", &Batch::extended}, Field{"closed", &Batch::closed}, Field{"glue_weight", &Batch::glue_weight},
-        Field{"glue", &Batch::glue}, Field{"rule_classes", &Batch::rule_classes});
+        Field{"part_scores", &Batch::part_scores}, Field{"glue", &Batch::glue},
+        Field{"rule_classes", &Batch::rule_classes});
 }
 
 }  // namespace dragoman::search::chart

@@ -31,12 +31,16 @@ struct ChartBatch {
     std::vector<Held1<std::uint8_t>> extended;  // of each model's states: whether a longer one ends with its words
     Held1<std::uint8_t> closed;                 // whether all endings of a model's states are states
     double glue_weight;
+    // Weighted, of features of parts that glue joins: a row for each last word, words of all sentences in a row, and a
+    // column for each number of words; no rows if no feature looks at glue.
+    Held2<double> part_scores;
     bool glue;                          // whether parts may be joined from left to right
     Held1<std::uint8_t> rule_classes;  // all below the number of columns of `match_scores`
 
     std::vector<ChartLanguageModel> models;
+    std::vector<std::size_t> first_words;  // of the sentences
 
-    // Refuses what does not fit, and makes `models`.
+    // Refuses what does not fit, and makes `models` and `first_words`.
     void check();
 
     std::size_t sentences() const { return lengths.size(); }
@@ -54,6 +58,13 @@ struct ChartBatch {
         return match_scores.size() ? match_scores[static_cast<std::size_t>(match) * classes() + rule_class] : 0.0;
     }
     double match_score(std::int64_t match, std::int32_t rule) const { return match_score_of(match, class_of(rule)); }
+
+    // What glue scores for a part, beside its weight.
+    double part_score(std::size_t sentence, std::int32_t begin, std::int32_t end) const {
+        if (part_scores.size() == 0) return 0.0;
+        const std::size_t last = first_words[sentence] + static_cast<std::size_t>(end) - 1;
+        return part_scores[last * part_scores.shape(1) + static_cast<std::size_t>(end - begin) - 1];
+    }
 
     std::size_t rules() const { return local_scores.size(); }
     std::size_t sides() const { return first_rule.size() - 1; }

@@ -85,7 +85,7 @@ double ChartSearch::best(const Group& group, int hole) const {
 void ChartSearch::score(Group& group) {
     const Cube& cube = cubes_[group.cube];
     const std::int32_t rule = cube.rules[group.rule];
-    group.score = cube.match < 0 ? batch_.glue_weight : batch_.local(rule) + batch_.match_score(first_match_ + cube.match, rule);
+    group.score = cube.match < 0 ? cube.glue : batch_.local(rule) + batch_.match_score(first_match_ + cube.match, rule);
     const std::int32_t* parts[2] = {nullptr, nullptr};
     for (int hole = 0; hole < 2; ++hole)
         if (!cube.tails[hole].empty()) parts[hole] = vertex_states_.data() + state_.size() * static_cast<std::size_t>(group.vertex[hole]);
@@ -120,7 +120,7 @@ void ChartSearch::fill_incrementally(std::int32_t begin, std::int32_t end) {
         Group group{0.0, number, rule, {-1, -1}, {0, 0}, true};
         for (int hole = 0; hole < 2; ++hole)
             if (!cube.tails[hole].empty()) group.vertex[hole] = root(cube.tails[hole]);
-        group.score = batch_.glue_weight;
+        group.score = cube.glue;
         if (cube.match >= 0) group.score = order_.estimates[cube.rules[rule]] + batch_.match_score(first_match_ + cube.match, cube.rules[rule]);
         queue(group);
     };

@@ -27,7 +27,7 @@ ChartSearch::ChartSearch(const ChartBatch& batch, const RuleOrder& order, std::s
                          const SearchLimits& limits, Workspace& workspace, std::optional<Words> target,
                          const std::atomic<bool>& stop)
     : batch_(batch), order_(order), limits_(limits), space_(workspace), target_(target), stop_(stop),
-      matches_(batch.matches(sentence)), first_match_(batch.first_match(sentence)), length_(batch.length(sentence)),
+      matches_(batch.matches(sentence)), sentence_(sentence), first_match_(batch.first_match(sentence)), length_(batch.length(sentence)),
       width_(1), state_(2 * batch.models.size()), log10s_(batch.models.size()) {
     for (const MatchRow& match : matches_) width_ = std::max(width_, static_cast<std::size_t>(match.end - match.begin));
     cells_.resize(static_cast<std::size_t>(length_) * width_);
@@ -60,10 +60,11 @@ Outcome ChartSearch::run() {
         for (std::int32_t begin = std::max(0, end - static_cast<std::int32_t>(width_)); begin < end; ++begin) {
             const auto parts = members(cell(begin, end));
             if (parts.empty()) continue;
+            const double glue = batch_.glue_weight + batch_.part_score(sentence_, begin, end);
             if (begin == 0)
-                cubes_.push_back({FIRST, glue_rules, {parts, {}}});
+                cubes_.push_back({FIRST, glue_rules, {parts, {}}, glue});
             else if (batch_.glue && !glued_[begin].empty())
-                cubes_.push_back({GLUE, glue_rules, {members(glued_[begin]), parts}});
+                cubes_.push_back({GLUE, glue_rules, {members(glued_[begin]), parts}, glue});
         }
         fill(0, end, glued_[end]);
         if (full()) return Outcome::TOO_LARGE;
@@ -101,7 +102,7 @@ void ChartSearch::fill(std::int32_t begin, std::int32_t end, Range& range) {
 
 void ChartSearch::queue(std::int32_t number, std::int32_t rule, std::int32_t first, std::int32_t second) {
     const Cube& cube = cubes_[number];
-    double estimate = cube.match >= 0 ? order_.estimates[cube.rules[rule]] + batch_.match_score(first_match_ + cube.match, cube.rules[rule]) : batch_.glue_weight;
+    double estimate = cube.match >= 0 ? order_.estimates[cube.rules[rule]] + batch_.match_score(first_match_ + cube.match, cube.rules[rule]) : cube.glue;
     int parts = cube.match < 0;
     if (!cube.tails[0].empty()) estimate += items[cube.tails[0][first]].score, ++parts;
     if (!cube.tails[1].empty()) estimate += items[cube.tails[1][second]].score, ++parts;
@@ -190,7 +191,7 @@ void ChartSearch::fill_exhaustively(std::int32_t begin, std::int32_t end) {
 }
 
 bool ChartSearch::evaluate(const Cube& cube, std::int32_t rule, std::int32_t first, std::int32_t second, double& score) {
-    score = cube.match < 0 ? batch_.glue_weight : batch_.local(rule) + batch_.match_score(first_match_ + cube.match, rule);
+    score = cube.match < 0 ? cube.glue : batch_.local(rule) + batch_.match_score(first_match_ + cube.match, rule);
     const std::int32_t* const parts[2] = {first < 0 ? nullptr : states_.data() + 2 * lms() * static_cast<std::size_t>(first),
                                           second < 0 ? nullptr : states_.data() + 2 * lms() * static_cast<std::size_t>(second)};
     for (std::size_t k = 0; k < lms(); ++k) {

@@ -53,6 +53,7 @@ private:
         std::int32_t match;  // or a Kind
         std::span<const std::int32_t> rules;
         std::span<const std::int32_t> tails[2];
+        double glue = 0;  // what glue scores
     };
 
     struct Candidate {
@@ -122,6 +123,7 @@ private:
     std::optional<Words> target_;
     const std::atomic<bool>& stop_;
     std::span<const MatchRow> matches_;
+    std::size_t sentence_;
     std::int64_t first_match_;
     std::int32_t length_;
     std::size_t width_;
