@@ -2,79 +2,22 @@
 // whenever model and metric disagree on two neighbours of a derivation.
 #pragma once
 
-#include "sampling/phrase/batch_gain.hpp"
 #include "sampling/phrase/forward_proposal.hpp"
-#include "sampling/phrase/global_feature.hpp"
 #include "sampling/phrase/margin_update.hpp"
+#include "sampling/phrase/rank_settings.hpp"
 #include "search/phrase/gloss.hpp"
 
 #include <atomic>
 
 namespace dragoman::sampling::phrase {
 
-// What e' is: drawn by its probability, or the model's best (the chain goes on from there), or the one to fear, with
-// the best score less gain, while the chain goes on from what is drawn.
-enum Worse : int { DRAWN, BEST, FEAR };
-
-struct RankSettings {
-    std::array<double, KINDS> rates;
-    std::int64_t burn_in, samples;  // steps a sentence
-    double temperature;
-    double gain_scale;
-    double margin;  // negative: the oracle's gain, or what an error leaves of 100
-    double bound;   // C
-    std::size_t constraints;
-    bool by_margin;  // also where the order is right, but not by the margin
-    bool by_gain;    // e+ has the best gain, not the best sum of gain and score
-    int worse;
-    bool best_found;    // e+ and e' have to stay behind the best gain that was found of the sentence, too
-    bool applied_only;  // samples are steps at which the operator can be applied
-    double sign;
-    int reordering_limit;
-    bool trace;
-};
-
-// What all chains share.
-struct RankMaterial {
-    const PhraseBatch& batch;
-    const FeatureTable& table;
-    const GlobalFeatures& globals;
-    const BleuReferences* references;  // null: `callback` knows the gains
-    const nb::object& callback;
-    Bounds units;  // sentences or documents
-    const PhraseModelView& model;
-    Bounds source_offsets;
-};
-
-// Each step, for those who want to know; where there is nothing to choose, and in burn-in, there is no oracle.
-struct RankTrace {
-    // Rows of sentence, operator, first and second point, members of the block, number of constraints.
-    std::vector<std::int32_t> steps;
-    std::vector<std::int32_t> phrases;
-    // Of where the chain goes on, the oracle e+, e', and the best that was found, by turns.
-    std::vector<std::int64_t> phrase_offsets{0};
-    std::vector<double> numbers;  // rows of score and gain of e', the same of the oracle, dual of the first constraint
-    std::vector<double> weights;  // rows, after each step
-
-    void add(const std::vector<std::int32_t>& derivation) {
-        phrases.insert(phrases.end(), derivation.begin(), derivation.end());
-        phrase_offsets.push_back(static_cast<std::int64_t>(phrases.size()));
-    }
-};
-
-struct RankReport {
-    std::int64_t steps = 0, updates = 0, changes = 0, clipped = 0;
-    double gain = 0;       // of batches at their end, summed
-    std::int64_t batches = 0;
-    double moved = 0;      // length of the changes of weights, summed
-};
-
 class RankChain {
 public:
     RankChain(const RankMaterial& material, const RankSettings& settings, std::span<const double> weights,
               std::uint64_t seed, std::uint64_t number)
         : material_(material), settings_(settings), model_(material.model, material.table, weights), seed_(seed),
-          number_(number), stream_(seed, number, 0), late_(weights.size(), 0.0), sum_(weights.size()) {
+          number_(number), stream_(seed, number, 0), late_(weights.size(), 0.0), squares_(weights.size(), 0.0),
+          sum_(weights.size()) {
         if (material.references != nullptr)
             gain_ = std::make_unique<BleuGain>(*material.references, settings.sign);
         else
@@ -86,6 +29,8 @@ public:
 
     const std::vector<double>& weights() const { return model_.weights(); }
     std::int64_t collected() const { return collected_; }
+    // The sum of the squared differences in each feature over all pairs of the constraints.
+    const std::vector<double>& squares() const { return squares_; }
     // The sum of the weights after each collected step.
     std::vector<double> total() const {
         std::vector<double> total(model_.weights());
@@ -419,12 +364,18 @@ private:
 
     void update() {
         if (constraints_.empty()) return;
+        for (Constraint& constraint : constraints_)
+            for (auto& [feature, value] : constraint.vector) {
+                squares_[feature] += value * value;
+                value /= material_.feature_units[feature];
+            }
         const std::vector<double> duals = hildreth(constraints_, settings_.bound);
         numbers_[4] = duals[0];
         double moved = 0;
         for (std::size_t i = 0; i < constraints_.size(); ++i) {
             if (duals[i] == 0) continue;
-            const SparseVector& vector = constraints_[i].vector;
+            SparseVector& vector = constraints_[i].vector;
+            for (auto& [feature, value] : vector) value /= material_.feature_units[feature];
             model_.add(vector, duals[i]);
             // The weights after step t count from then on: sum over all steps = steps * last weights - Σ (t - 1) change.
             for (const auto& [feature, value] : vector) late_[feature] += static_cast<double>(collected_) * (duals[i] * value);
@@ -460,7 +411,7 @@ private:
     std::vector<std::size_t> group_of_;
     bool learning_ = false;
     std::int64_t collected_ = 0;
-    std::vector<double> late_;
+    std::vector<double> late_, squares_;
     double last_gain_ = 0;
 
     // Of the step under way.

@@ -52,7 +52,7 @@ class Jumps:
         """Run chains, each from its row of `weights` through its batches; see `RankChains.run`."""
         walks = []
         for number, (batches, row) in enumerate(zip(plan, weights, strict=True)):
-            walks.append(walk := _Walk(self, row))
+            walks.append(walk := _Walk(self, row, np.ones(len(row)) if asked.units is None else asked.units))
             for place, batch in enumerate(batches):
                 walk.through(
                     self._sentences(batch), np.random.default_rng([asked.seed, asked.first_batch + place, number])
@@ -62,6 +62,7 @@ class Jumps:
         return RankResult(
             weights=np.array([walk.weights for walk in walks]),
             totals=np.array([walk.steps * walk.weights - walk.drift for walk in walks]),
+            squares=np.array([walk.squares for walk in walks]),
             collected=np.array([walk.steps for walk in walks]),
             counts=np.array([[walk.steps, walk.changes, walk.updates, walk.clipped, walk.batches] for walk in walks]),
             gains=np.array([walk.gains for walk in walks]),
@@ -93,9 +94,9 @@ class Jumps:
 class _Walk:
     """A chain: its weights, `drift` (each change times the steps before it), and statistics."""
 
-    def __init__(self, jumps: Jumps, weights: Vector):
-        self._jumps = jumps
-        self.weights, self.drift = weights.copy(), np.zeros_like(weights)
+    def __init__(self, jumps: Jumps, weights: Vector, units: Vector):
+        self._jumps, self._units = jumps, units
+        self.weights, self.drift, self.squares = weights.copy(), np.zeros_like(weights), np.zeros_like(weights)
         self.steps = self.changes = self.updates = self.clipped = self.batches = 0
         self.gains = self.moved = 0.0
 
@@ -137,10 +138,12 @@ class _Walk:
 
     def _update(self, better: int, worse: int, lack: float) -> None:
         ids, vector = self._jumps.difference(better, worse)
+        self.squares[ids] += vector**2
+        vector = vector / self._units[ids]
         squared, bound = float(vector @ vector), self._jumps.steps.jump_aggressiveness
         if not squared:
             return
-        change = min(lack / squared, bound) * vector
+        change = min(lack / squared, bound) * (vector / self._units[ids])
         self.weights[ids] += change
         self.drift[ids] += self.steps * change
         self.updates += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -80,6 +80,8 @@ class LocalSteps:
     def run(self, plan: Plan, weights: NDArray[np.float64], asked: RankRequest) -> RankResult:
         """Run chains, see `RankChains.run`; weights of features that no option has do not change."""
         own, count = np.ascontiguousarray(weights[:, : len(self.names)]), len(self.names)
+        if asked.units is not None:
+            asked = replace(asked, units=asked.units[:count])
         found = self._chains.run(plan, own, asked)
         if weights.shape[1] == count:
             return found
@@ -87,6 +89,7 @@ class LocalSteps:
         return RankResult(
             np.hstack([found.weights, others]),
             np.hstack([found.totals, found.collected[:, None] * others]),
+            np.hstack([found.squares, np.zeros_like(others)]),
             found.collected,
             found.counts,
             found.gains,

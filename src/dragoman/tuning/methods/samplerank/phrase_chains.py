@@ -154,6 +154,7 @@ class PhraseRankChains(RankChains):
                     first_batch=asked.first_batch,
                 ),
                 weights=weights,
+                feature_units=np.ones(weights.shape[1]) if asked.units is None else asked.units,
                 settings=self._settings(asked.trace),
                 threads=asked.runtime.threads,
                 progress=asked.progress_callback,
@@ -170,6 +171,7 @@ class PhraseRankChains(RankChains):
         return RankResult(
             weights=found["weights"],
             totals=found["totals"],
+            squares=found["squares"],
             collected=found["counts"][:, 0],
             counts=found["counts"][:, 1:],
             gains=found["measures"][:, 0],

@@ -68,6 +68,9 @@ class RankSteps(Options):
     constraints: int = option(
         5, "hildreth: number of constraints: the drawn neighbour and the most violated others", minimum=1
     )
+    units: Literal["plain", "deviation"] = option(
+        "plain", "dense features as they are, or in units of the root of their deviation in updates of the last epoch"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,13 +92,15 @@ class TrainingSentences:
 class RankResult:
     """Results of chains. Arrays have a row for each chain, and a column for each feature of the table.
 
-    `totals` are sums of the weights after each of the `collected` steps; columns of `counts` are all steps, those that
+    `totals` are sums of the weights after each of the `collected` steps, `squares` of the squared differences of the
+    pairs in constraints; columns of `counts` are all steps, those that
     changed the derivation, those that changed weights, duals at their bound, batches. `gains` (at the end of batches)
     and `moved` (lengths of changes of weights) are sums.
     """
 
     weights: NDArray[np.float64]
     totals: NDArray[np.float64]
+    squares: NDArray[np.float64]
     collected: NDArray[np.int64]
     counts: NDArray[np.int64]
     gains: NDArray[np.float64]
@@ -105,10 +110,14 @@ class RankResult:
 
 @dataclass(frozen=True)
 class RankRequest:
-    """Settings of a run of chains; see `RankChains.run`."""
+    """Settings of a run of chains; see `RankChains.run`.
+
+    Updates are the smallest in features divided by `units`, one for each feature; None: 1.
+    """
 
     seed: int
     first_batch: int
+    units: NDArray[np.float64] | None = None
     trace: bool = False
     progress_callback: ProgressCallback | None = None
     runtime: Runtime = Runtime()
@@ -193,6 +202,7 @@ class ChainShard:
     weights: NDArray[np.float64]
     seed: int
     first_batch: int
+    units: NDArray[np.float64] | None
     trace: bool
 
 
@@ -208,7 +218,15 @@ class ShardedChains(RankChains):
         """Run chains, as many at a time as there are threads; see `RankChains.run`."""
         several, found = asked.runtime.threads_per_part, list[RankResult]()
         parts = (
-            ChainShard(i, plan[i : i + several], weights[i : i + several], asked.seed, asked.first_batch, asked.trace)
+            ChainShard(
+                i,
+                plan[i : i + several],
+                weights[i : i + several],
+                asked.seed,
+                asked.first_batch,
+                asked.units,
+                asked.trace,
+            )
             for i in range(0, len(plan), several)
         )
         for some in asked.runtime.map_parts(self, parts):
@@ -222,7 +240,7 @@ class ShardedChains(RankChains):
         """Run a shard of chains with their own numbers; chains before them have no batches."""
         first = some.first
         weights = np.concatenate([np.zeros((first, some.weights.shape[1])), some.weights])
-        asked = RankRequest(some.seed, some.first_batch, some.trace, runtime=runtime)
+        asked = RankRequest(some.seed, some.first_batch, some.units, some.trace, runtime=runtime)
         found = self._chains.run([*([] for _ in range(first)), *some.plan], weights, asked)
         return RankResult(**{name: getattr(found, name)[first:] for name in _COLUMNS})
 

@@ -44,7 +44,7 @@ def chains_of(steps, training_set):
 class Case:
     """A random model with sparse features, some sentences with references, and steps of one chain on them."""
 
-    def __init__(self, seed, metric=None, *, documents=False, **options):
+    def __init__(self, seed, metric=None, *, documents=False, units=False, **options):
         rng = np.random.default_rng(seed)
         model = phrase_space.random_model(
             rng, tables=2, language_models=int(rng.integers(0, 3)), reordering=bool(seed % 3)
@@ -85,7 +85,10 @@ class Case:
         self.units = [list(range(*bounds)) for bounds in itertools.pairwise(self.training_set.units.tolist())]
         plan = [rng.permutation(len(self.units))[: -(-2 * len(self.units) // 3)], rng.permutation(len(self.units))]
         self.batches = [[s for unit in units for s in self.units[unit]] for units in plan]
-        self.found = self.chains.run([plan], self.start[None], RankRequest(seed, 7, trace=True))
+        count = len(self.chains.names)
+        self.feature_units = np.exp(np.random.default_rng(seed).normal(size=count)) if units else np.ones(count)
+        asked = RankRequest(seed, 7, self.feature_units if units else None, trace=True)
+        self.found = self.chains.run([plan], self.start[None], asked)
         steps, phrases, offsets, self.numbers, self.weights = self.found.traces[0]
         self.rows = [tuple(phrases[a:b].tolist()) for a, b in itertools.pairwise(offsets)]
         self.trace = steps.tolist()
@@ -158,6 +161,13 @@ def test_steps_are_those_of_the_definition(seed, violation):
     assert check_steps(Case(seed, violation=violation, temperature=3.0, samples=12), violation)[0] > 0
 
 
+@pytest.mark.parametrize("options", [{}, {"update": "hildreth", "constraints": 1}, {"best_found": True}], ids=str)
+@pytest.mark.parametrize("seed", [1, 2, 9])
+def test_in_units_steps_are_those_of_features_divided_by_them(seed, options):
+    case = Case(seed, units=True, violation="margin", temperature=3.0, samples=12, **options)
+    assert check_steps(case, "margin")[0] > 0
+
+
 @pytest.mark.parametrize("seed", [1, 2, 4, 11])
 def test_global_features_are_part_of_it(seed):
     case = Case(seed, documents=True, temperature=3.0, samples=12)
@@ -205,8 +215,9 @@ def test_steps_that_cannot_be_taken_are_no_samples_and_there_is_an_end_where_non
 
 
 def check_steps(case, violation):
+    """Every step; weights times their features' units change as for features divided by these."""
     learnt, updates = {name for name, flag in zip(case.chains.names, case.chains.learnt, strict=True) if flag}, 0
-    best, batch, several = {}, None, 0
+    best, batch, several, squares = {}, None, 0, np.zeros(len(case.chains.names))
     for step in case.replay():
         if step.units is not batch:
             best, batch = {}, step.units
@@ -266,17 +277,22 @@ def check_steps(case, violation):
         expected = step.before
         if vectors:
             bound = case.steps.aggressiveness
+            squares += [sum(vector.get(name, 0.0) ** 2 for vector in vectors) for name in case.chains.names]
+            units = dict(zip(case.chains.names, case.feature_units.tolist(), strict=True))
+            vectors = [{name: value / units[name] for name, value in vector.items()} for vector in vectors]
             duals = [samplerank.closed_form(vectors[0], lacks[0], bound)]
             if len(vectors) > 1:
                 duals = samplerank.hildreth(vectors, lacks, bound)
             else:
                 assert dual == pytest.approx(duals[0], rel=1e-9, abs=1e-12)
             for size, vector in zip(duals, vectors, strict=True):
-                expected = expected + size * np.array([vector.get(name, 0.0) for name in case.chains.names])
+                change = size * np.array([vector.get(name, 0.0) for name in case.chains.names])
+                expected = (expected * case.feature_units + change) / case.feature_units
             updates += any(size > 0 and any(vector.values()) for size, vector in zip(duals, vectors, strict=True))
             several += len(vectors) > 1
         assert step.after == pytest.approx(expected, abs=1e-9 if len(vectors) < 2 else 1e-6)
     assert updates == case.found.counts[0, 2]
+    assert case.found.squares[0] == pytest.approx(squares, abs=1e-9)
     return updates, several
 
 

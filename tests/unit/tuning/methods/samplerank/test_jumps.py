@@ -45,8 +45,10 @@ class Task:
         return Candidate(tuple(words), features)
 
     def ranked(self, steps, **changes):
-        jumps = Jumps(steps, self.pools, UNITS, changes.get("value", self.value), LEARNT)
-        return jumps, jumps.run(PLAN, self.weights, RankRequest(5, 1 << 32))
+        pools, value = changes.get("pools", self.pools), changes.get("value", self.value)
+        jumps = Jumps(steps, pools, UNITS, value, LEARNT)
+        weights = changes.get("weights", self.weights)
+        return jumps, jumps.run(PLAN, weights, RankRequest(5, 1 << 32, changes.get("units")))
 
 
 @pytest.mark.parametrize(
@@ -85,6 +87,18 @@ def test_steps_are_those_of_a_slow_twin(changes):
         updates += twin.updates
     assert updates
     assert (found.weights[:, 2] == task.weights[:, 2]).all()
+
+
+def test_in_units_steps_are_those_of_features_divided_by_them():
+    task, units = Task(), np.exp(np.random.default_rng(3).normal(size=len(NAMES)))
+    features = task.pools.features
+    divided = replace(task.pools, features=replace(features, values=features.values / units[features.ids]))
+    _, wanted = task.ranked(FEW, pools=divided, weights=task.weights * units)
+    _, found = task.ranked(FEW, units=units)
+    assert wanted.counts.tolist() == found.counts.tolist()
+    assert found.weights * units == pytest.approx(wanted.weights)
+    assert found.totals * units == pytest.approx(wanted.totals)
+    assert found.squares == pytest.approx(wanted.squares * units**2)
 
 
 def test_chains_begin_with_what_the_metric_likes_best():
