@@ -86,6 +86,7 @@ private:
         found_.clear();
         groups_.clear();
         group_of_.clear();
+        std::int64_t words = 0;
         for (const std::int64_t unit : units) {
             const std::int64_t first = material_.units[unit], last = material_.units[unit + 1];
             if (!material_.globals.empty()) add_group(first, last);
@@ -95,10 +96,12 @@ private:
                 if (!begin(sentence->space(), start)) return s;
                 sentence->start(std::move(start));
                 sentences_.push_back(std::move(sentence));
+                words += sentences_.back()->options.sentence_length;
                 found_.emplace_back();
                 group_of_.push_back(groups_.size() - 1);
             }
         }
+        gain_scale_ = settings_.gain_scale * (settings_.in_words ? static_cast<double>(words) / 100 : 1.0);
         for (Group& group : groups_)
             for (GlobalState& state : group.states) {
                 for (std::size_t i = group.first; i < sentences_.size() && &groups_[group_of_[i]] == &group; ++i)
@@ -236,7 +239,7 @@ private:
     // and others differently. Where sums count, members whose score no gain can make up for are left out.
     void look_for_constraints(std::size_t place, LearntSentence& sentence, std::size_t drawn) {
         const std::vector<double>& scores = block_.scores();
-        const double scale = settings_.gain_scale;
+        const double scale = gain_scale_;
         const bool all = settings_.by_gain || settings_.best_found;
         const double least = all ? -std::numeric_limits<double>::infinity() : best_score(settings_.constraints) - scale * gain_->range();
         members_.clear();
@@ -283,7 +286,7 @@ private:
 
     // What a point of gain is worth in score, where something of this gain is better.
     double margin(double gain) const {
-        return settings_.gain_scale * (settings_.margin >= 0 ? settings_.margin : std::max(0.0, gain + (settings_.sign < 0 ? 100.0 : 0.0)));
+        return gain_scale_ * (settings_.margin >= 0 ? settings_.margin : std::max(0.0, gain + (settings_.sign < 0 ? 100.0 : 0.0)));
     }
 
     // If the best gain of all that was found of the sentence is better than the oracle's, that has to be ahead of both
@@ -412,7 +415,7 @@ private:
     bool learning_ = false;
     std::int64_t collected_ = 0;
     std::vector<double> late_, squares_;
-    double last_gain_ = 0;
+    double gain_scale_ = 0, last_gain_ = 0;
 
     // Of the step under way.
     PhraseBlock block_;

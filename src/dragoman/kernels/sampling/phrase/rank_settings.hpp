@@ -14,7 +14,8 @@ struct RankSettings {
     std::array<double, KINDS> rates;
     std::int64_t burn_in, samples;  // steps a sentence
     double temperature;
-    double gain_scale;
+    double gain_scale;  // score that a point of the metric is worth, or a hundredth of the batch's source words
+    bool in_words;
     double margin;  // negative: the oracle's gain, or what an error leaves of 100
     double bound;   // C
     std::size_t constraints;

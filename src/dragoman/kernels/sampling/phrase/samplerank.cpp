@@ -112,10 +112,10 @@ void bind_samplerank(nb::module_& m) {
         m, "RankSettings",
         "What SampleRank does at each step.\n\n"
         "A `margin` below 0 is the gain of the oracle. `worse` is 0 if e' is what is drawn, 1 for the model's best, 2\n"
-        "for the one to fear.",
+        "for the one to fear. `in_words`: a point of the metric is worth a hundredth of the batch's source words.",
         Field{"rates", &Settings::rates}, Field{"burn_in", &Settings::burn_in}, Field{"samples", &Settings::samples},
         Field{"temperature", &Settings::temperature}, Field{"gain_scale", &Settings::gain_scale},
-        Field{"margin", &Settings::margin}, Field{"bound", &Settings::bound},
+        Field{"in_words", &Settings::in_words}, Field{"margin", &Settings::margin}, Field{"bound", &Settings::bound},
         Field{"constraints", &Settings::constraints}, Field{"by_margin", &Settings::by_margin},
         Field{"by_gain", &Settings::by_gain}, Field{"worse", &Settings::worse},
         Field{"best_found", &Settings::best_found}, Field{"applied_only", &Settings::applied_only},

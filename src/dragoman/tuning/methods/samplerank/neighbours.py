@@ -15,6 +15,7 @@ from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
 from dragoman.search.translator import ShardedTranslator
+from dragoman.text.words import words_of
 from dragoman.tuning.methods.method import FeatureSelector, State, TrainingSet
 from dragoman.tuning.methods.samplerank.jumps import Jumps, JumpSteps
 from dragoman.tuning.methods.samplerank.pools import ForestSearch, Pools
@@ -163,7 +164,8 @@ class PoolSteps:
     @cached_property
     def _jumps(self) -> Jumps:
         value = BatchValue(self._training_set.scorer, self._training_set.sign, self._steps.smoothing)
-        return Jumps(self._steps, self.pools, self._training_set.units, value, self.learnt)
+        lengths = np.array([len(words_of(line)) for line in self._training_set.lines])
+        return Jumps(self._steps, self.pools, self._training_set.units, value, self.learnt, lengths)
 
     def run(self, plan: Plan, weights: NDArray[np.float64], asked: RankRequest) -> RankResult:
         """Run chains, see `Jumps.run`."""

@@ -187,6 +187,7 @@ class PhraseRankChains(RankChains):
             samples=steps.samples,
             temperature=steps.temperature,
             gain_scale=steps.gain_scale,
+            in_words=steps.gain_unit == "words",
             margin=steps.margin or -1.0,
             bound=steps.aggressiveness,
             constraints=steps.constraints if steps.update == "hildreth" else 1,

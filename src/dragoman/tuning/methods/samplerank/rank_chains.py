@@ -40,7 +40,10 @@ class RankSteps(Options):
     retranslate: float = option(0.0, "rate of retranslating a phrase", minimum=0)
     temperature: float = option(1.0, "scores are divided by this when a neighbour is drawn", minimum=1e-6)
     aggressiveness: float = option(0.01, "C, the largest step size: the factor of a difference of features", minimum=0)
-    gain_scale: float = option(1.0, "score that one point of the metric is worth", minimum=1e-9)
+    gain_scale: float = option(1.0, "score that one unit of gain is worth", minimum=1e-9)
+    gain_unit: Literal["points", "words"] = option(
+        "points", "unit of gains: points of the metric, or these times a hundredth of the batch's source words"
+    )
     margin: float = option(
         10.0,
         "M, the factor of the margin; 0: the oracle's gain, as in the paper (for error rates, 100 minus it)",

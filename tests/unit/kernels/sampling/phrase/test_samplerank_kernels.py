@@ -146,6 +146,11 @@ class Case:
                 values |= samplerank.global_features(sources, texts, step.sentence, document)
         return found
 
+    def gain_scale(self, step):
+        """The score that a point of the metric is worth."""
+        words = sum(len(self.training_set.lines[s].split()) for s in step.units)
+        return self.steps.gain_scale * (words / 100 if self.steps.gain_unit == "words" else 1.0)
+
     def gain(self, step, row):
         """The gain of the batch with a row in place of the present derivation, from words."""
         texts = [
@@ -159,6 +164,13 @@ class Case:
 @pytest.mark.parametrize("seed", [0, 1, 2, 4, 6, 7, 9, 11])
 def test_steps_are_those_of_the_definition(seed, violation):
     assert check_steps(Case(seed, violation=violation, temperature=3.0, samples=12), violation)[0] > 0
+
+
+@pytest.mark.parametrize("options", [{"margin": 1.0}, {"worse": "fear"}, {"best_found": True}], ids=str)
+@pytest.mark.parametrize("seed", [1, 4, 11])
+def test_gains_in_words_count_the_source_words_of_the_batch(seed, options):
+    case = Case(seed, gain_unit="words", gain_scale=2.0, temperature=3.0, samples=12, **options)
+    assert check_steps(case, "margin")[0] > 0
 
 
 @pytest.mark.parametrize("options", [{}, {"update": "hildreth", "constraints": 1}, {"best_found": True}], ids=str)
@@ -236,7 +248,7 @@ def check_steps(case, violation):
         here = scores[step.present[step.sentence]]
         gains = {row: case.gain(step, row) for row in step.block}
         score, gain, best_score, best_gain, dual = step.numbers
-        scale = case.steps.gain_scale
+        scale = case.gain_scale(step)
         assert (score + here, gain) == pytest.approx((scores[step.worse], gains[step.worse]), abs=1e-9)
         if case.steps.worse == "fear":
             fears = [scores[row] - scale * gains[row] for row in step.block]

@@ -19,6 +19,7 @@ from oracles.jumps import Candidate, Jumping, nbest_of, pooled
 NAMES = ["lm", "tm", "penalty", "sparse"]
 LEARNT = np.array([True, True, False, True])
 UNITS = np.array([0, 1, 3, 4, 6])
+LENGTHS = np.array([4, 9, 7, 5, 6, 8])
 PLAN = [[np.array([2, 0]), np.array([1])], [np.array([3])]]
 FEW = JumpSteps(visits=3, jump_aggressiveness=0.05, scale=0.3)
 
@@ -46,7 +47,7 @@ class Task:
 
     def ranked(self, steps, **changes):
         pools, value = changes.get("pools", self.pools), changes.get("value", self.value)
-        jumps = Jumps(steps, pools, UNITS, value, LEARNT)
+        jumps = Jumps(steps, pools, UNITS, value, LEARNT, LENGTHS)
         weights = changes.get("weights", self.weights)
         return jumps, jumps.run(PLAN, weights, RankRequest(5, 1 << 32, changes.get("units")))
 
@@ -99,6 +100,18 @@ def test_in_units_steps_are_those_of_features_divided_by_them():
     assert found.weights * units == pytest.approx(wanted.weights)
     assert found.totals * units == pytest.approx(wanted.totals)
     assert found.squares == pytest.approx(wanted.squares * units**2)
+
+
+def test_gains_in_words_count_the_source_words_of_the_batch():
+    task = Task()
+    plan = [[np.arange(len(UNITS) - 1)]]
+    words = LENGTHS.sum() / 100
+    both = []
+    for steps in (replace(FEW, scale=0.5, gain_unit="words"), replace(FEW, scale=0.5 * words)):
+        jumps = Jumps(steps, task.pools, UNITS, task.value, LEARNT, LENGTHS)
+        both.append(jumps.run(plan, task.weights[:1], RankRequest(5, 0)))
+    assert both[0].weights.tobytes() == both[1].weights.tobytes()
+    assert both[0].counts[0, 2] > 0
 
 
 def test_chains_begin_with_what_the_metric_likes_best():
