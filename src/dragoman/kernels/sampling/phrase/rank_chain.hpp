@@ -112,8 +112,11 @@ private:
     }
 
     bool begin(PhraseSpace& space, std::vector<std::int32_t>& start) {
-        if (auto glossed = search::phrase::gloss(space)) {
-            start = std::move(*glossed);
+        std::optional<std::vector<std::int32_t>> found;
+        if (settings_.start == Start::MONOTONE) found = search::phrase::gloss(space);
+        if (settings_.start == Start::GLOSS) found = search::phrase::word_gloss(space);
+        if (found) {
+            start = std::move(*found);
             return true;
         }
         ForwardProposal random(space, 0.0);

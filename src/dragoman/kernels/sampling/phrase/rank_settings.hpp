@@ -10,7 +10,12 @@ namespace dragoman::sampling::phrase {
 // the best score less gain, while the chain goes on from what is drawn.
 enum Worse : int { DRAWN, BEST, FEAR };
 
+// The derivations that a batch starts with: the best monotone ones by what options are worth alone, glosses of the words,
+// or random ones.
+enum Start : int { MONOTONE, GLOSS, RANDOM };
+
 struct RankSettings {
+    int start;
     std::array<double, KINDS> rates;
     std::int64_t burn_in, samples;  // steps a sentence
     double temperature;

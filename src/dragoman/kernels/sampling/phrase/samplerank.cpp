@@ -111,9 +111,10 @@ void bind_samplerank(nb::module_& m) {
     bind_record(
         m, "RankSettings",
         "What SampleRank does at each step.\n\n"
+        "Chains `start` from the best monotone derivations (0), from glosses of the words (1), or from random ones (2).\n"
         "A `margin` below 0 is the gain of the oracle. `worse` is 0 if e' is what is drawn, 1 for the model's best, 2\n"
         "for the one to fear. `in_words`: a point of the metric is worth a hundredth of the batch's source words.",
-        Field{"rates", &Settings::rates}, Field{"burn_in", &Settings::burn_in}, Field{"samples", &Settings::samples},
+        Field{"start", &Settings::start}, Field{"rates", &Settings::rates}, Field{"burn_in", &Settings::burn_in}, Field{"samples", &Settings::samples},
         Field{"temperature", &Settings::temperature}, Field{"gain_scale", &Settings::gain_scale},
         Field{"in_words", &Settings::in_words}, Field{"margin", &Settings::margin}, Field{"bound", &Settings::bound},
         Field{"constraints", &Settings::constraints}, Field{"by_margin", &Settings::by_margin},

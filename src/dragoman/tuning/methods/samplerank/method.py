@@ -40,6 +40,7 @@ _PAPER: Mapping[str, Any] = {
     "average": "all",
     "samples": 100,
     "burn_in": 100,
+    "start": "gloss",
     "merge_split": 1.0,
     "reorder": 1.0,
     "retranslate": 0.0,

@@ -182,6 +182,7 @@ class PhraseRankChains(RankChains):
     def _settings(self, trace: bool) -> kernels.RankSettings:
         steps = self._steps
         return kernels.RankSettings(
+            start=("monotone", "gloss", "random").index(steps.start),
             rates=(steps.merge_split, steps.reorder, steps.retranslate),
             burn_in=steps.burn_in,
             samples=steps.samples,

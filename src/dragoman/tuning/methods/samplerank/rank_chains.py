@@ -35,6 +35,11 @@ class RankSteps(Options):
         "all", "steps that count as samples: all, or those at which the operator can be applied"
     )
     burn_in: int = option(100, "steps per sentence before the first sample", minimum=0)
+    start: Literal["monotone", "gloss", "random"] = option(
+        "monotone",
+        "local: start each batch from the best monotone translations regardless of context, from the best option of "
+        "each word, or from random derivations",
+    )
     merge_split: float = option(1.0, "rate of merging and splitting phrases", minimum=0)
     reorder: float = option(1.0, "rate of swapping two phrases", minimum=0)
     retranslate: float = option(0.0, "rate of retranslating a phrase", minimum=0)

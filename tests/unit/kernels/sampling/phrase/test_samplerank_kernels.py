@@ -16,7 +16,7 @@ from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.chrf import Chrf
 from dragoman.metrics.ter import Ter
 from dragoman.search.limits import SpaceLimits
-from dragoman.search.phrase.greedy import gloss
+from dragoman.search.phrase.greedy import gloss, word_gloss
 from dragoman.search.phrase.translator import PhraseTranslator
 from dragoman.tuning.methods.method import TrainingSet
 from dragoman.tuning.methods.samplerank.rank_chains import RankChains, RankRequest, RankSteps, TrainingSentences
@@ -25,6 +25,7 @@ from oracles.sampler import p_value, probabilities
 
 #: The number of the operator, in the kernel's order.
 REORDER = samplerank.OPERATORS.index("reorder")
+STARTS = {"monotone": gloss, "gloss": word_gloss}
 
 
 def _some_translations(batch, rng):
@@ -104,7 +105,7 @@ class Case:
         """Every step, with its whole block as the definitions have it: where it was, and what it had to choose from."""
         at, before, blocks, batch = 0, self.start, self.blocks(), self.chains.batch
         for units in self.batches:
-            starts = gloss(batch.reweighted(self.named(before)))
+            starts = STARTS[self.steps.start](batch.reweighted(self.named(before)))
             present = {s: tuple(starts[s].tolist()) for s in units}
             burned, samples = 0, 0
             while samples < self.steps.samples * len(units):
@@ -178,6 +179,25 @@ def test_gains_in_words_count_the_source_words_of_the_batch(seed, options):
 def test_in_units_steps_are_those_of_features_divided_by_them(seed, options):
     case = Case(seed, units=True, violation="margin", temperature=3.0, samples=12, **options)
     assert check_steps(case, "margin")[0] > 0
+
+
+@pytest.mark.parametrize("seed", [1, 2, 9])
+def test_chains_start_from_glosses_of_the_words_under_the_present_weights(seed):
+    case = Case(seed, start="gloss", temperature=3.0, samples=12)
+    assert check_steps(case, "margin")[0] > 0
+
+
+def test_random_starts_are_derivations_of_their_sentences_and_differ():
+    case, copies = phrase_case.Case(11), 200
+    scorer = Bleu().scorer([Corpus.from_lines(["a"] * copies)])
+    translator = PhraseTranslator(case.model, case.translator.weights, space=case.space)
+    training_set = TrainingSet(translator, [case.sentence] * copies, scorer, case.model.feature_names)
+    chains = chains_of(RankSteps(samples=1, burn_in=1, start="random", temperature=1e-6), training_set)
+    weights = case.translator.weights.vector(chains.names)[None]
+    _, phrases, offsets, *_ = chains.run([[np.arange(copies)]], weights, RankRequest(1, 0, trace=True)).traces[0]
+    seen = {tuple(phrases[a:b].tolist()) for a, b in zip(offsets[:-1:4], offsets[1::4], strict=True)}
+    assert seen <= set(case.scores)
+    assert len(seen) > 5
 
 
 @pytest.mark.parametrize("seed", [1, 2, 4, 11])

@@ -110,7 +110,7 @@ def test_presets_learn_and_give_way_to_what_is_said():
     training_set, few = make_training_set(), {"epochs": 2, "chains": 2, "validate_every": 10}
     for preset in ("paper", "authors-script"):
         method = SampleRank(preset=preset, **few)
-        assert (method.neighbours, method.violation, method.chains) == ("local", "order", 2)
+        assert (method.neighbours, method.violation, method.chains, method.start) == ("local", "order", 2, "gloss")
         *_, last = method.learn(training_set, training_set.model.weights)
         assert dict(last.weights) != dict(training_set.model.weights)
     script = SampleRank(preset="authors-script")
