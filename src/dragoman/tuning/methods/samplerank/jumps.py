@@ -59,7 +59,7 @@ class Jumps:
         """Run chains, each from its row of `weights` through its batches; see `RankChains.run`."""
         walks = []
         for number, (batches, row) in enumerate(zip(plan, weights, strict=True)):
-            walks.append(walk := _Walk(self, row, np.ones(len(row)) if asked.units is None else asked.units))
+            walks.append(walk := _Walk(self, row, asked))
             for place, batch in enumerate(batches):
                 walk.through(
                     self._sentences(batch), np.random.default_rng([asked.seed, asked.first_batch + place, number])
@@ -106,8 +106,9 @@ class Jumps:
 class _Walk:
     """A chain: its weights, `drift` (each change times the steps before it), and statistics."""
 
-    def __init__(self, jumps: Jumps, weights: Vector, units: Vector):
-        self._jumps, self._units = jumps, units
+    def __init__(self, jumps: Jumps, weights: Vector, asked: RankRequest):
+        self._jumps, self._bound = jumps, jumps.steps.jump_aggressiveness / asked.cooled
+        self._units = np.ones(len(weights)) if asked.units is None else asked.units
         self.weights, self.drift, self.squares = weights.copy(), np.zeros_like(weights), np.zeros_like(weights)
         self.steps = self.changes = self.updates = self.clipped = self.batches = 0
         self.gains = self.moved = 0.0
@@ -153,7 +154,7 @@ class _Walk:
         ids, vector = self._jumps.difference(better, worse)
         self.squares[ids] += vector**2
         vector = vector / self._units[ids]
-        squared, bound = float(vector @ vector), self._jumps.steps.jump_aggressiveness
+        squared, bound = float(vector @ vector), self._bound
         if not squared:
             return
         change = min(lack / squared, bound) * (vector / self._units[ids])

@@ -160,12 +160,13 @@ class SampleRank(JumpSteps, Learner):
                 now = now.widened(int(jump.learnt.sum()))
             weights = np.tile(start.vector(space.names), (course.chains, 1))
             weights[:, space.learnt] = now.weights
-            units = self._units(space, training_set, now)
+            units, cooled = self._units(space, training_set, now), 1 + self.cooling * now.epoch
             waves, done = [batches[now.wave : stop] for batches in plan], []
             for steps in [one for one in (local, jump) if one is not None]:
                 with runtime.stage(f"epoch {now.epoch + 1}") as progress_callback:
+                    first = now.epoch << 32 | now.wave
                     asked = RankRequest(
-                        seed, now.epoch << 32 | now.wave, units, progress_callback=progress_callback, runtime=runtime
+                        seed, first, units, cooled, progress_callback=progress_callback, runtime=runtime
                     )
                     done.append(steps.run(waves, weights, asked))
                 weights = done[-1].weights

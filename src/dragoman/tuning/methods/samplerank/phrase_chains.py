@@ -155,7 +155,7 @@ class PhraseRankChains(RankChains):
                 ),
                 weights=weights,
                 feature_units=np.ones(weights.shape[1]) if asked.units is None else asked.units,
-                settings=self._settings(asked.trace),
+                settings=self._settings(asked),
                 threads=asked.runtime.threads,
                 progress=asked.progress_callback,
             )
@@ -179,7 +179,7 @@ class PhraseRankChains(RankChains):
             traces=found["traces"],
         )
 
-    def _settings(self, trace: bool) -> kernels.RankSettings:
+    def _settings(self, asked: RankRequest) -> kernels.RankSettings:
         steps = self._steps
         return kernels.RankSettings(
             start=("monotone", "gloss", "random").index(steps.start),
@@ -190,7 +190,7 @@ class PhraseRankChains(RankChains):
             gain_scale=steps.gain_scale,
             in_words=steps.gain_unit == "words",
             margin=steps.margin or -1.0,
-            bound=steps.aggressiveness,
+            bound=steps.aggressiveness / asked.cooled,
             constraints=steps.constraints if steps.update == "hildreth" else 1,
             by_margin=steps.violation == "margin",
             by_gain=steps.better == "gain",
@@ -199,5 +199,5 @@ class PhraseRankChains(RankChains):
             applied_only=steps.counted == "applied",
             sign=float(self._sentences.sign),
             reordering_limit=self.reordering_limit,
-            trace=trace,
+            trace=asked.trace,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pkgutil import resolve_name
 from typing import Any, Literal
 
@@ -45,6 +45,7 @@ class RankSteps(Options):
     retranslate: float = option(0.0, "rate of retranslating a phrase", minimum=0)
     temperature: float = option(1.0, "scores are divided by this when a neighbour is drawn", minimum=1e-6)
     aggressiveness: float = option(0.01, "C, the largest step size: the factor of a difference of features", minimum=0)
+    cooling: float = option(0.0, "in epoch p, C is divided by 1 + cooling (p - 1)", minimum=0)
     gain_scale: float = option(1.0, "score that one unit of gain is worth", minimum=1e-9)
     gain_unit: Literal["points", "words"] = option(
         "points", "unit of gains: points of the metric, or these times a hundredth of the batch's source words"
@@ -120,12 +121,13 @@ class RankResult:
 class RankRequest:
     """Settings of a run of chains; see `RankChains.run`.
 
-    Updates are the smallest in features divided by `units`, one for each feature; None: 1.
+    Updates are the smallest in features divided by `units`, one for each feature; None: 1. C is divided by `cooled`.
     """
 
     seed: int
     first_batch: int
     units: NDArray[np.float64] | None = None
+    cooled: float = 1.0
     trace: bool = False
     progress_callback: ProgressCallback | None = None
     runtime: Runtime = Runtime()
@@ -203,15 +205,15 @@ _COLUMNS = [field.name for field in fields(RankResult)]
 
 @dataclass(frozen=True, eq=False)
 class ChainShard:
-    """Some of all chains: the number of the first, their batches, weights and settings."""
+    """Some of all chains: the number of the first, their batches, weights and settings.
+
+    The settings have no runtime and no callback: they are sent to workers.
+    """
 
     first: int
     plan: Plan
     weights: NDArray[np.float64]
-    seed: int
-    first_batch: int
-    units: NDArray[np.float64] | None
-    trace: bool
+    asked: RankRequest
 
 
 class ShardedChains(RankChains):
@@ -225,17 +227,9 @@ class ShardedChains(RankChains):
     def run(self, plan: Plan, weights: NDArray[np.float64], asked: RankRequest) -> RankResult:
         """Run chains, as many at a time as there are threads; see `RankChains.run`."""
         several, found = asked.runtime.threads_per_part, list[RankResult]()
+        sent = replace(asked, progress_callback=None, runtime=Runtime())
         parts = (
-            ChainShard(
-                i,
-                plan[i : i + several],
-                weights[i : i + several],
-                asked.seed,
-                asked.first_batch,
-                asked.units,
-                asked.trace,
-            )
-            for i in range(0, len(plan), several)
+            ChainShard(i, plan[i : i + several], weights[i : i + several], sent) for i in range(0, len(plan), several)
         )
         for some in asked.runtime.map_parts(self, parts):
             found.append(some)
@@ -248,8 +242,8 @@ class ShardedChains(RankChains):
         """Run a shard of chains with their own numbers; chains before them have no batches."""
         first = some.first
         weights = np.concatenate([np.zeros((first, some.weights.shape[1])), some.weights])
-        asked = RankRequest(some.seed, some.first_batch, some.units, some.trace, runtime=runtime)
-        found = self._chains.run([*([] for _ in range(first)), *some.plan], weights, asked)
+        plan = [*([] for _ in range(first)), *some.plan]
+        found = self._chains.run(plan, weights, replace(some.asked, runtime=runtime))
         return RankResult(**{name: getattr(found, name)[first:] for name in _COLUMNS})
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -165,6 +165,18 @@ def test_from_the_second_epoch_on_units_are_those_of_the_differences_in_the_epoc
     assert found.weights[:, steps.learnt].tolist() == second.state["weights"].tolist()
 
 
+@pytest.mark.parametrize("kind", [FEW, JUMP], ids=["local", "jump"])
+def test_cooling_makes_steps_of_later_epochs_smaller(kind):
+    training_set = make_training_set()
+    clipped = kind | {"aggressiveness": 1e-4, "jump_aggressiveness": 1e-4, "epochs": 2, "violation": "margin"}
+    start = training_set.model.weights
+    first, second = SampleRank(**clipped, cooling=3.0).learn(training_set, start)
+    whole = list(SampleRank(**clipped).learn(training_set, start))
+    assert dict(first.weights) == dict(whole[0].weights)
+    assert second.report["clipped"] == whole[1].report["clipped"] == 1.0
+    assert second.report["moved"] < 0.5 * whole[1].report["moved"]
+
+
 def test_it_learns():
     training_set = make_training_set(4, lines=30)
     start = training_set.model.weights
