@@ -86,9 +86,14 @@ class SampleRank(JumpSteps, Learner):
     By default the neighbours are a pool (`neighbours=jump`): all derivations of the sentence that were among the
     decoder's `pool` best at the start of an epoch. e' is the fear derivation, with the best score minus M gain, where
     M is `scale`; the chain starts with the pools' best and jumps to the model's best. Any model that can be decoded
-    works. `neighbours=local` is the paper: an operator of the sampler at a place of a phrase-based derivation leads to
-    the neighbours, e' is drawn by its probability, and the chain goes on from it; nothing is decoded. `both` does an
-    epoch of local steps and then one of jumps.
+    works. `neighbours=local` is the walk of the paper: an operator of the sampler at a place of a phrase-based
+    derivation leads to the neighbours, e' is drawn by its probability, and the chain goes on from it; nothing is
+    decoded. `both` does an epoch of local steps and then one of jumps.
+
+    `preset=paper` sets the options of the paper. The defaults depart from it, also with local steps: weights change
+    where the margin is violated, not only the order; M is 10, not the gain of e+; chains start from the best monotone
+    derivations, not from glosses. In both, gains are points of the metric, whose unit the paper leaves open, and
+    checkpoints are judged on the tuning set unless there is held-out text, which the paper has.
 
     Weights are not normalised: their scale decides how close in score derivations must be for a gain to decide (`scale`
     and `gain_scale` weigh gains against scores), and how far C lets a step go.
@@ -223,8 +228,8 @@ class _ChainState:
     def widened(self, learnt: int) -> _ChainState:
         """Return the state with more weights, which have been 0 so far."""
         more = ((0, 0), (0, learnt - self.weights.shape[1]))
-        sums = {"sums": np.pad(self.sums, more), "squares": np.pad(self.squares, more)}
-        return replace(self, weights=np.pad(self.weights, more), **sums)
+        weights, sums, squares = (np.pad(rows, more) for rows in (self.weights, self.sums, self.squares))
+        return replace(self, weights=weights, sums=sums, squares=squares)
 
     def after(self, found: RankResult, learnt: NDArray[np.bool_], wave: int, *, last: bool) -> _ChainState:
         """Return the state after a run of chains; after the last batches of an epoch, their weights are averaged."""
