@@ -8,6 +8,7 @@ import subprocess
 import time
 import tomllib
 
+import numpy as np
 import pytest
 
 from dragoman.core.corpus import Corpus
@@ -15,6 +16,7 @@ from dragoman.core.feature_rows import Weights
 from dragoman.core.runtime import Runtime
 from dragoman.metrics.bleu import Bleu
 from dragoman.model.bundle import Model
+from dragoman.search.translator import Translator
 from dragoman.tuning.methods.mert import Mert
 from dragoman.tuning.runs.job import Job
 from dragoman.tuning.runs.loop import Loop
@@ -199,6 +201,31 @@ def test_any_method_can_be_validated_on_held_out_text(dragoman, model, dev, toy,
     assert run.weights() == run.weights(scores.index(max(scores)))
     refused = dragoman(*arguments(model, dev, tmp_path / "other", *more))
     assert "keep is held-out, but there is no held-out text" in refused.error
+
+
+@pytest.mark.parametrize("neighbours", ["local", "jump"])
+def test_samplerank_keeps_the_weights_that_are_best_on_held_out_text(dragoman, model, dev, tmp_path, neighbours):
+    texts = {name: (dev / name).read_text(encoding="utf-8").splitlines() for name in ("s", "t")}
+    for name, lines in texts.items():
+        (tmp_path / f"{name}1").write_text("".join(f"{line}\n" for line in lines[:15]), encoding="utf-8")
+        (tmp_path / f"{name}2").write_text("".join(f"{line}\n" for line in lines[15:]), encoding="utf-8")
+    out, few = tmp_path / "run", ["epochs=3", "samples=10", "burn_in=5", "aggressiveness=0.1", "chains=2"]
+    options = [f"--method-option={option}" for option in [f"neighbours={neighbours}", *few]]
+    files = ["--source", tmp_path / "s1", "--reference", tmp_path / "t1", "--out", out, "--threads", 1]
+    held = ["--held-out-source", tmp_path / "s2", "--held-out-reference", tmp_path / "t2"]
+    result = dragoman("tune", "--model", model, "--method", "samplerank", *files, *held, *options)
+    assert result.code == 0, result.err
+    events = [json.loads(line) for line in (out / "events.jsonl").read_text(encoding="utf-8").splitlines()]
+    translator = Translator.of(Model.load(model))
+    scorer = Bleu().scorer([Corpus.from_lines(texts["t"][15:])])
+    scores = []
+    for number in range(len(events)):
+        weights = Weights.read(out / "weights" / f"{number:03}.txt")
+        found = [one.text for one in translator.reweighted(weights).translate(texts["s"][15:])]
+        scores.append(float(scorer.score(scorer.statistics(Corpus.from_lines(found)).sum(axis=0))))
+    assert [event["score"] for event in events] == pytest.approx(scores)
+    best = int(np.argmax(scores))
+    assert (out / "weights.txt").read_bytes() == (out / "weights" / f"{best:03}.txt").read_bytes()
 
 
 def test_learners_refuse_what_cannot_work(dragoman, model, dev, tmp_path):

@@ -89,19 +89,7 @@ def word_gloss(batch: PhraseBatch, *, runtime: Runtime = Runtime()) -> Ragged[np
     The glosses of Haddow, Arun & Koehn (2011, section 2.2.2). A sentence with a word that only longer phrases cover, or
     that markup covers together with others, has its best monotone derivation (`gloss`).
     """
-    options = batch.options
-    words = np.flatnonzero(options.end - options.begin == 1)
-    places = options.source.sentences.offsets[options.sentence[words]] + options.begin[words]
-    order = np.lexsort((-batch.estimates[words], places))  # stable: the first of equally good options
-    covered, first = np.unique(places[order], return_index=True)
-    best = np.full(len(options.source.sentences.values), -1, np.int32)
-    best[covered] = words[order[first]] - options.offsets[options.sentence[words[order[first]]]]
-    glosses = Ragged(best, options.source.sentences.offsets)
-    if len(covered) == len(best):
-        return glosses
-    longer = gloss(batch, runtime=runtime)
-    rows = [row if (row >= 0).all() else other for row, other in zip(glosses, longer, strict=True)]
-    return Ragged.concatenate([Ragged(row, np.array([0, len(row)])) for row in rows])
+    return Ragged(*kernels.word_glosses(batch.arrays, runtime.threads))
 
 
 def neighbours(

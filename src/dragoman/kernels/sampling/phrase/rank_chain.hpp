@@ -2,79 +2,22 @@
 // whenever model and metric disagree on two neighbours of a derivation.
 #pragma once
 
-#include "sampling/phrase/batch_gain.hpp"
 #include "sampling/phrase/forward_proposal.hpp"
-#include "sampling/phrase/global_feature.hpp"
 #include "sampling/phrase/margin_update.hpp"
+#include "sampling/phrase/rank_settings.hpp"
 #include "search/phrase/gloss.hpp"
 
 #include <atomic>
 
 namespace dragoman::sampling::phrase {
 
-// What e' is: drawn by its probability, or the model's best (the chain goes on from there), or the one to fear, with
-// the best score less gain, while the chain goes on from what is drawn.
-enum Worse : int { DRAWN, BEST, FEAR };
-
-struct RankSettings {
-    std::array<double, KINDS> rates;
-    std::int64_t burn_in, samples;  // steps a sentence
-    double temperature;
-    double gain_scale;
-    double margin;  // negative: the oracle's gain, or what an error leaves of 100
-    double bound;   // C
-    std::size_t constraints;
-    bool by_margin;  // also where the order is right, but not by the margin
-    bool by_gain;    // e+ has the best gain, not the best sum of gain and score
-    int worse;
-    bool best_found;    // e+ and e' have to stay behind the best gain that was found of the sentence, too
-    bool applied_only;  // samples are steps at which the operator can be applied
-    double sign;
-    int reordering_limit;
-    bool trace;
-};
-
-// What all chains share.
-struct RankMaterial {
-    const PhraseBatch& batch;
-    const FeatureTable& table;
-    const GlobalFeatures& globals;
-    const BleuReferences* references;  // null: `callback` knows the gains
-    const nb::object& callback;
-    Bounds units;  // sentences or documents
-    const PhraseModelView& model;
-    Bounds source_offsets;
-};
-
-// Each step, for those who want to know; where there is nothing to choose, and in burn-in, there is no oracle.
-struct RankTrace {
-    // Rows of sentence, operator, first and second point, members of the block, number of constraints.
-    std::vector<std::int32_t> steps;
-    std::vector<std::int32_t> phrases;
-    // Of where the chain goes on, the oracle e+, e', and the best that was found, by turns.
-    std::vector<std::int64_t> phrase_offsets{0};
-    std::vector<double> numbers;  // rows of score and gain of e', the same of the oracle, dual of the first constraint
-    std::vector<double> weights;  // rows, after each step
-
-    void add(const std::vector<std::int32_t>& derivation) {
-        phrases.insert(phrases.end(), derivation.begin(), derivation.end());
-        phrase_offsets.push_back(static_cast<std::int64_t>(phrases.size()));
-    }
-};
-
-struct RankReport {
-    std::int64_t steps = 0, updates = 0, changes = 0, clipped = 0;
-    double gain = 0;       // of batches at their end, summed
-    std::int64_t batches = 0;
-    double moved = 0;      // length of the changes of weights, summed
-};
-
 class RankChain {
 public:
     RankChain(const RankMaterial& material, const RankSettings& settings, std::span<const double> weights,
               std::uint64_t seed, std::uint64_t number)
         : material_(material), settings_(settings), model_(material.model, material.table, weights), seed_(seed),
-          number_(number), stream_(seed, number, 0), late_(weights.size(), 0.0), sum_(weights.size()) {
+          number_(number), stream_(seed, number, 0), late_(weights.size(), 0.0), squares_(weights.size(), 0.0),
+          sum_(weights.size()) {
         if (material.references != nullptr)
             gain_ = std::make_unique<BleuGain>(*material.references, settings.sign);
         else
@@ -86,6 +29,8 @@ public:
 
     const std::vector<double>& weights() const { return model_.weights(); }
     std::int64_t collected() const { return collected_; }
+    // The sum of the squared differences in each feature over all pairs of the constraints.
+    const std::vector<double>& squares() const { return squares_; }
     // The sum of the weights after each collected step.
     std::vector<double> total() const {
         std::vector<double> total(model_.weights());
@@ -141,6 +86,7 @@ private:
         found_.clear();
         groups_.clear();
         group_of_.clear();
+        std::int64_t words = 0;
         for (const std::int64_t unit : units) {
             const std::int64_t first = material_.units[unit], last = material_.units[unit + 1];
             if (!material_.globals.empty()) add_group(first, last);
@@ -150,10 +96,12 @@ private:
                 if (!begin(sentence->space(), start)) return s;
                 sentence->start(std::move(start));
                 sentences_.push_back(std::move(sentence));
+                words += sentences_.back()->options.sentence_length;
                 found_.emplace_back();
                 group_of_.push_back(groups_.size() - 1);
             }
         }
+        gain_scale_ = settings_.gain_scale * (settings_.in_words ? static_cast<double>(words) / 100 : 1.0);
         for (Group& group : groups_)
             for (GlobalState& state : group.states) {
                 for (std::size_t i = group.first; i < sentences_.size() && &groups_[group_of_[i]] == &group; ++i)
@@ -164,8 +112,11 @@ private:
     }
 
     bool begin(PhraseSpace& space, std::vector<std::int32_t>& start) {
-        if (auto glossed = search::phrase::gloss(space)) {
-            start = std::move(*glossed);
+        std::optional<std::vector<std::int32_t>> found;
+        if (settings_.start == Start::MONOTONE) found = search::phrase::gloss(space);
+        if (settings_.start == Start::GLOSS) found = search::phrase::word_gloss(space);
+        if (found) {
+            start = std::move(*found);
             return true;
         }
         ForwardProposal random(space, 0.0);
@@ -291,7 +242,7 @@ private:
     // and others differently. Where sums count, members whose score no gain can make up for are left out.
     void look_for_constraints(std::size_t place, LearntSentence& sentence, std::size_t drawn) {
         const std::vector<double>& scores = block_.scores();
-        const double scale = settings_.gain_scale;
+        const double scale = gain_scale_;
         const bool all = settings_.by_gain || settings_.best_found;
         const double least = all ? -std::numeric_limits<double>::infinity() : best_score(settings_.constraints) - scale * gain_->range();
         members_.clear();
@@ -338,7 +289,7 @@ private:
 
     // What a point of gain is worth in score, where something of this gain is better.
     double margin(double gain) const {
-        return settings_.gain_scale * (settings_.margin >= 0 ? settings_.margin : std::max(0.0, gain + (settings_.sign < 0 ? 100.0 : 0.0)));
+        return gain_scale_ * (settings_.margin >= 0 ? settings_.margin : std::max(0.0, gain + (settings_.sign < 0 ? 100.0 : 0.0)));
     }
 
     // If the best gain of all that was found of the sentence is better than the oracle's, that has to be ahead of both
@@ -419,12 +370,18 @@ private:
 
     void update() {
         if (constraints_.empty()) return;
+        for (Constraint& constraint : constraints_)
+            for (auto& [feature, value] : constraint.vector) {
+                squares_[feature] += value * value;
+                value /= material_.feature_units[feature];
+            }
         const std::vector<double> duals = hildreth(constraints_, settings_.bound);
         numbers_[4] = duals[0];
         double moved = 0;
         for (std::size_t i = 0; i < constraints_.size(); ++i) {
             if (duals[i] == 0) continue;
-            const SparseVector& vector = constraints_[i].vector;
+            SparseVector& vector = constraints_[i].vector;
+            for (auto& [feature, value] : vector) value /= material_.feature_units[feature];
             model_.add(vector, duals[i]);
             // The weights after step t count from then on: sum over all steps = steps * last weights - Σ (t - 1) change.
             for (const auto& [feature, value] : vector) late_[feature] += static_cast<double>(collected_) * (duals[i] * value);
@@ -460,8 +417,8 @@ private:
     std::vector<std::size_t> group_of_;
     bool learning_ = false;
     std::int64_t collected_ = 0;
-    std::vector<double> late_;
-    double last_gain_ = 0;
+    std::vector<double> late_, squares_;
+    double gain_scale_ = 0, last_gain_ = 0;
 
     // Of the step under way.
     PhraseBlock block_;

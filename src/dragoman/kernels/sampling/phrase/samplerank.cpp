@@ -24,14 +24,19 @@ struct RankPlan {
 nb::typed<nb::dict, nb::str, nb::any> samplerank(const PhraseBatch& batch, const FeatureTable& table,
                                                  const GlobalFeatures& globals, const BleuReferences* references,
                                                  GainFunction callback, const RankPlan& plan, In2<double> weights,
-                                                 const RankSettings& settings, int threads, Progress progress) {
+                                                 In1<double> feature_units, const RankSettings& settings,
+                                                 int threads, Progress progress) {
     const PhraseModelView model = batch.model(settings.reordering_limit);
     const std::vector<std::int64_t> source_offsets = batch.source_offsets();
-    const RankMaterial material{batch, table, globals, references, callback, view(plan.units), model, source_offsets};
+    const RankMaterial material{batch, table,          globals,    references, callback, view(plan.units),
+                                model, source_offsets, view(feature_units)};
     const std::size_t chains = plan.chain_offsets.size() - 1, width = weights.shape(1);
     require(
         weights.shape(0) == chains && table.learnt.size() == width && table.global_features.size() == globals.size(),
         "each chain needs a row of weights, each feature a column");
+    require(feature_units.size() == width &&
+                std::ranges::all_of(view(feature_units), [](double unit) { return unit > 0; }),
+            "each feature needs a unit above 0");
     require(table.dense.shape(0) == batch.begin.size() &&
                 (references == nullptr || references->options->size() == batch.begin.size()),
             "options need features, and words in those of the references");
@@ -48,13 +53,14 @@ nb::typed<nb::dict, nb::str, nb::any> samplerank(const PhraseBatch& batch, const
                 plan.first_batch + static_cast<std::uint64_t>(b - first), stop);
         }
     });
-    std::vector<double> after, totals, measures;
+    std::vector<double> after, totals, squares, measures;
     std::vector<std::int64_t> counts;
     nb::list traces;
     for (const auto& chain : done) {
         const std::vector<double> total = chain->total();
         after.insert(after.end(), chain->weights().begin(), chain->weights().end());
         totals.insert(totals.end(), total.begin(), total.end());
+        squares.insert(squares.end(), chain->squares().begin(), chain->squares().end());
         const RankReport& report = chain->report;
         counts.insert(counts.end(), {chain->collected(), report.steps, report.changes, report.updates, report.clipped,
                                      report.batches});
@@ -69,6 +75,7 @@ nb::typed<nb::dict, nb::str, nb::any> samplerank(const PhraseBatch& batch, const
     out["missing"] = give(std::move(missing));
     out["weights"] = give(std::move(after), width);
     out["totals"] = give(std::move(totals), width);
+    out["squares"] = give(std::move(squares), width);
     out["counts"] = give(std::move(counts), 6);
     out["measures"] = give(std::move(measures), 2);
     out["traces"] = traces;
@@ -104,11 +111,12 @@ void bind_samplerank(nb::module_& m) {
     bind_record(
         m, "RankSettings",
         "What SampleRank does at each step.\n\n"
+        "Chains `start` from the best monotone derivations (0), from glosses of the words (1), or from random ones (2).\n"
         "A `margin` below 0 is the gain of the oracle. `worse` is 0 if e' is what is drawn, 1 for the model's best, 2\n"
-        "for the one to fear.",
-        Field{"rates", &Settings::rates}, Field{"burn_in", &Settings::burn_in}, Field{"samples", &Settings::samples},
+        "for the one to fear. `in_words`: a point of the metric is worth a hundredth of the batch's source words.",
+        Field{"start", &Settings::start}, Field{"rates", &Settings::rates}, Field{"burn_in", &Settings::burn_in}, Field{"samples", &Settings::samples},
         Field{"temperature", &Settings::temperature}, Field{"gain_scale", &Settings::gain_scale},
-        Field{"margin", &Settings::margin}, Field{"bound", &Settings::bound},
+        Field{"in_words", &Settings::in_words}, Field{"margin", &Settings::margin}, Field{"bound", &Settings::bound},
         Field{"constraints", &Settings::constraints}, Field{"by_margin", &Settings::by_margin},
         Field{"by_gain", &Settings::by_gain}, Field{"worse", &Settings::worse},
         Field{"best_found", &Settings::best_found}, Field{"applied_only", &Settings::applied_only},
@@ -116,13 +124,15 @@ void bind_samplerank(nb::module_& m) {
         Field{"trace", &Settings::trace});
     m.def(
         "samplerank", &samplerank, nb::arg("batch"), nb::arg("table"), nb::arg("globals"), nb::arg("references").none(),
-        nb::arg("callback").none(), nb::arg("plan"), nb::arg("weights"), nb::arg("settings"), nb::arg("threads") = 1,
-        nb::arg("progress") = nb::none(),
+        nb::arg("callback").none(), nb::arg("plan"), nb::arg("weights"), nb::arg("feature_units"), nb::arg("settings"),
+        nb::arg("threads") = 1, nb::arg("progress") = nb::none(),
         "Run chains of SampleRank, each with its row of `weights` on its batches.\n\n"
         "The weights of `globals` are not used, but those of their numbers in the table. Without `references`,\n"
-        "`callback` gives statistics and gains of translations.\n\n"
+        "`callback` gives statistics and gains of translations. Updates are the smallest in features divided by\n"
+        "`feature_units`.\n\n"
         "Returns `missing` (for each chain a sentence without derivation, or -1), `weights` of each chain at its\n"
-        "end, `totals` of the weights over all collected steps; `counts`: steps collected, all steps, steps that\n"
+        "end, `totals` of the weights over all collected steps; `squares`, sums of the squared differences of the\n"
+        "pairs in constraints; `counts`: steps collected, all steps, steps that\n"
         "changed the derivation, those that changed weights, duals at their bound, batches; `measures`: gains at\n"
         "the end of batches, and lengths of changes of weights, summed; and `traces` with all steps: sentence,\n"
         "operator, its points, size of the block, constraints; phrases and offsets of where the chain goes on, of\n"

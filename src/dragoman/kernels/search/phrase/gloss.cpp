@@ -23,4 +23,14 @@ std::optional<std::vector<std::int32_t>> gloss(const PhraseSpace& space) {
     return derivation;
 }
 
+std::optional<std::vector<std::int32_t>> word_gloss(const PhraseSpace& space) {
+    std::vector<std::int32_t> derivation;
+    for (std::int32_t word = 0; word < space.length(); ++word) {
+        const auto options = space.on_span(word, word + 1);
+        if (options.empty()) return gloss(space);
+        derivation.push_back(options[0]);
+    }
+    return derivation;
+}
+
 }  // namespace dragoman::search::phrase

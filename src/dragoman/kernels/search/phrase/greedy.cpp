@@ -147,6 +147,22 @@ auto climb_derivations(const PhraseBatch& batch, const Rows& starts, int operato
                     give(std::move(offsets)));
 }
 
+auto word_glosses(const PhraseBatch& batch, int threads, Progress progress) {
+    const PhraseModelView model = batch.model(0);
+    std::vector<std::vector<std::int32_t>> glosses(batch.sentences());
+    run_blocks(glosses.size(), threads, progress, [&](std::size_t s, const std::atomic<bool>&) {
+        const OptionsView options = batch.options(s);
+        glosses[s] = word_gloss(PhraseSpace(model, options)).value_or(std::vector<std::int32_t>());
+    });
+    std::vector<std::int32_t> derivations;
+    std::vector<std::int64_t> offsets{0};
+    for (const auto& gloss : glosses) {
+        derivations.insert(derivations.end(), gloss.begin(), gloss.end());
+        offsets.push_back(static_cast<std::int64_t>(derivations.size()));
+    }
+    return together(give(std::move(derivations)), give(std::move(offsets)));
+}
+
 auto derivation_neighbours(const PhraseBatch& batch, std::size_t sentence, In1<std::int32_t> derivation, int operators,
                            int reordering_limit) {
     const PhraseModelView model = batch.model(reordering_limit);
@@ -178,6 +194,9 @@ void bind_greedy(nb::module_& m) {
           "Climb from a derivation of each sentence, or from its gloss if that is empty.\n\n"
           "Returns whether there is no gloss, scores, scores of the starts, steps, neighbours looked at,\n"
           "derivations, offsets. `operators` is a sum of 1 retranslate, 2 merge and split, 4 reorder, 8 move.");
+    m.def("word_glosses", &word_glosses, nb::arg("batch"), nb::arg("threads") = 1, nb::arg("progress") = nb::none(),
+          "The best option of each word of each sentence by what it is worth alone, and offsets.\n\n"
+          "Where only longer phrases cover a word, the best monotone derivation; an empty row if there is none.");
     m.def("derivation_neighbours", &derivation_neighbours, nb::arg("batch"), nb::arg("sentence"),
           nb::arg("derivation"), nb::arg("operators"), nb::arg("reordering_limit"),
           "The neighbours of a derivation, their offsets, and by how much they score more.\n\n"

@@ -26,7 +26,7 @@ class JumpSteps(RankSteps):
         "lists", "jump: take the model's best derivations, or from forests a third each of best, hope and fear"
     )
     visits: int = option(5, "jump: steps per sentence", minimum=1)
-    scale: float = option(10.0, "jump: score that one point of the metric is worth", minimum=1e-9)
+    scale: float = option(10.0, "jump: score that one unit of gain is worth", minimum=1e-9)
     jump_aggressiveness: float = option(
         0.005, "jump: C, the largest step size: the factor of a difference of features", minimum=0
     )
@@ -35,12 +35,19 @@ class JumpSteps(RankSteps):
 class Jumps:
     """Chains that jump within pools; `learnt` marks trained features.
 
-    Sentences u[i] to u[i + 1] of `units` u stay together.
+    Sentences u[i] to u[i + 1] of `units` u stay together; `lengths` are the source words of each sentence.
     """
 
     def __init__(
-        self, steps: JumpSteps, pools: Pools, units: NDArray[np.int64], value: BatchValue, learnt: NDArray[np.bool_]
+        self,
+        steps: JumpSteps,
+        pools: Pools,
+        units: NDArray[np.int64],
+        value: BatchValue,
+        learnt: NDArray[np.bool_],
+        lengths: NDArray[np.int64],
     ):
+        self._lengths = lengths
         self.steps, self.pools, self.units, self.value, self.learnt = steps, pools, units, value, learnt
         self.bounds, self.rows = pools.sentences.tolist(), pools.features.offsets.tolist()
         self.row_of = np.repeat(np.arange(len(pools.features)), np.diff(pools.features.offsets))
@@ -52,7 +59,7 @@ class Jumps:
         """Run chains, each from its row of `weights` through its batches; see `RankChains.run`."""
         walks = []
         for number, (batches, row) in enumerate(zip(plan, weights, strict=True)):
-            walks.append(walk := _Walk(self, row))
+            walks.append(walk := _Walk(self, row, asked))
             for place, batch in enumerate(batches):
                 walk.through(
                     self._sentences(batch), np.random.default_rng([asked.seed, asked.first_batch + place, number])
@@ -62,6 +69,7 @@ class Jumps:
         return RankResult(
             weights=np.array([walk.weights for walk in walks]),
             totals=np.array([walk.steps * walk.weights - walk.drift for walk in walks]),
+            squares=np.array([walk.squares for walk in walks]),
             collected=np.array([walk.steps for walk in walks]),
             counts=np.array([[walk.steps, walk.changes, walk.updates, walk.clipped, walk.batches] for walk in walks]),
             gains=np.array([walk.gains for walk in walks]),
@@ -71,6 +79,11 @@ class Jumps:
 
     def _sentences(self, batch: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.concatenate([np.arange(self.units[unit], self.units[unit + 1]) for unit in batch.tolist()])
+
+    def gain_scale(self, sentences: NDArray[np.int64]) -> float:
+        """Return the score that one point of the metric is worth in a batch of sentences."""
+        words = float(self._lengths[sentences].sum())
+        return self.steps.scale * (words / 100 if self.steps.gain_unit == "words" else 1.0)
 
     def scores(self, sentence: int, weights: Vector) -> Vector:
         """Return the model's scores of a sentence's rows."""
@@ -93,9 +106,10 @@ class Jumps:
 class _Walk:
     """A chain: its weights, `drift` (each change times the steps before it), and statistics."""
 
-    def __init__(self, jumps: Jumps, weights: Vector):
-        self._jumps = jumps
-        self.weights, self.drift = weights.copy(), np.zeros_like(weights)
+    def __init__(self, jumps: Jumps, weights: Vector, asked: RankRequest):
+        self._jumps, self._bound = jumps, jumps.steps.jump_aggressiveness / asked.cooled
+        self._units = np.ones(len(weights)) if asked.units is None else asked.units
+        self.weights, self.drift, self.squares = weights.copy(), np.zeros_like(weights), np.zeros_like(weights)
         self.steps = self.changes = self.updates = self.clipped = self.batches = 0
         self.gains = self.moved = 0.0
 
@@ -103,23 +117,24 @@ class _Walk:
         """Visit the sentences of a batch, in a new order each time."""
         jumps = self._jumps
         statistics = jumps.pools.statistics
+        scale = jumps.gain_scale(sentences)
         at = dict(zip(sentences.tolist(), jumps.first[sentences].tolist(), strict=True))
         total = statistics[jumps.first[sentences]].sum(axis=0)
         for _ in range(jumps.steps.visits):
             for sentence in rng.permutation(sentences).tolist():
                 rest = total - statistics[at[sentence]]
-                goal = self._step(sentence, rest, rng)
+                goal = self._step(sentence, rest, scale, rng)
                 self.changes += goal != at[sentence]
                 at[sentence], total = goal, rest + statistics[goal]
         self.gains += float(jumps.value(total))
         self.batches += 1
 
-    def _step(self, sentence: int, rest: Vector, rng: np.random.Generator) -> int:
+    def _step(self, sentence: int, rest: Vector, scale: float, rng: np.random.Generator) -> int:
         """Change weights if model and gain disagree, and return the chain's next row."""
         jumps, steps = self._jumps, self._jumps.steps
         begin, end = jumps.bounds[sentence], jumps.bounds[sentence + 1]
         scores = jumps.scores(sentence, self.weights)
-        gains = steps.scale * jumps.value(rest + jumps.pools.statistics[begin:end])
+        gains = scale * jumps.value(rest + jumps.pools.statistics[begin:end])
         if not np.isfinite(gains).all():
             raise UsageError("the metric has no finite score for a batch of sentences, which samplerank needs")
         better = int(np.argmax(scores + gains)) if steps.better == "gain+score" else _best(gains, scores)
@@ -137,10 +152,12 @@ class _Walk:
 
     def _update(self, better: int, worse: int, lack: float) -> None:
         ids, vector = self._jumps.difference(better, worse)
-        squared, bound = float(vector @ vector), self._jumps.steps.jump_aggressiveness
+        self.squares[ids] += vector**2
+        vector = vector / self._units[ids]
+        squared, bound = float(vector @ vector), self._bound
         if not squared:
             return
-        change = min(lack / squared, bound) * vector
+        change = min(lack / squared, bound) * (vector / self._units[ids])
         self.weights[ids] += change
         self.drift[ids] += self.steps * change
         self.updates += 1

@@ -21,12 +21,14 @@ from dragoman.tuning.methods.method import Checkpoint, Learner, State, TrainingS
 from dragoman.tuning.methods.samplerank.jumps import JumpSteps
 from dragoman.tuning.methods.samplerank.neighbours import (
     LocalSteps,
+    NamedFeatures,
     PoolSteps,
     check_jumps,
     merge_results,
     with_trained_weights,
 )
 from dragoman.tuning.methods.samplerank.rank_chains import Plan, RankRequest, RankResult, check_steps
+from dragoman.tuning.optimise.online import units_of
 
 #: The settings of the paper, completed from its authors' program: gains are points of BLEU. Weights are evaluated after
 #: every 50,000 samples of each chain; there are enough epochs for 500,000.
@@ -38,6 +40,7 @@ _PAPER: Mapping[str, Any] = {
     "average": "all",
     "samples": 100,
     "burn_in": 100,
+    "start": "gloss",
     "merge_split": 1.0,
     "reorder": 1.0,
     "retranslate": 0.0,
@@ -83,9 +86,14 @@ class SampleRank(JumpSteps, Learner):
     By default the neighbours are a pool (`neighbours=jump`): all derivations of the sentence that were among the
     decoder's `pool` best at the start of an epoch. e' is the fear derivation, with the best score minus M gain, where
     M is `scale`; the chain starts with the pools' best and jumps to the model's best. Any model that can be decoded
-    works. `neighbours=local` is the paper: an operator of the sampler at a place of a phrase-based derivation leads to
-    the neighbours, e' is drawn by its probability, and the chain goes on from it; nothing is decoded. `both` does an
-    epoch of local steps and then one of jumps.
+    works. `neighbours=local` is the walk of the paper: an operator of the sampler at a place of a phrase-based
+    derivation leads to the neighbours, e' is drawn by its probability, and the chain goes on from it; nothing is
+    decoded. `both` does an epoch of local steps and then one of jumps.
+
+    `preset=paper` sets the options of the paper. The defaults depart from it, also with local steps: weights change
+    where the margin is violated, not only the order; M is 10, not the gain of e+; chains start from the best monotone
+    derivations, not from glosses. In both, gains are points of the metric, whose unit the paper leaves open, and
+    checkpoints are judged on the tuning set unless there is held-out text, which the paper has.
 
     Weights are not normalised: their scale decides how close in score derivations must be for a gain to decide (`scale`
     and `gain_scale` weigh gains against scores), and how far C lets a step go.
@@ -157,11 +165,13 @@ class SampleRank(JumpSteps, Learner):
                 now = now.widened(int(jump.learnt.sum()))
             weights = np.tile(start.vector(space.names), (course.chains, 1))
             weights[:, space.learnt] = now.weights
+            units, cooled = self._units(space, training_set, now), 1 + self.cooling * now.epoch
             waves, done = [batches[now.wave : stop] for batches in plan], []
             for steps in [one for one in (local, jump) if one is not None]:
                 with runtime.stage(f"epoch {now.epoch + 1}") as progress_callback:
+                    first = now.epoch << 32 | now.wave
                     asked = RankRequest(
-                        seed, now.epoch << 32 | now.wave, progress_callback=progress_callback, runtime=runtime
+                        seed, first, units, cooled, progress_callback=progress_callback, runtime=runtime
                     )
                     done.append(steps.run(waves, weights, asked))
                 weights = done[-1].weights
@@ -173,27 +183,41 @@ class SampleRank(JumpSteps, Learner):
                 continue
             why = f"{self.epochs} epochs" if now.epoch == self.epochs else None
             arrays = now.arrays() | (jump.pools.arrays() if jump is not None else {})
+            if self.units == "plain":
+                del arrays["squares"]
             report = _report(unseen) | {"samples": float(now.collected[0]) / course.chains}
             yield Checkpoint(with_trained_weights(start, space, now.reported(reported)), arrays, report, why)
             unseen.clear()
+
+    def _units(self, space: NamedFeatures, training_set: TrainingSet, now: _ChainState) -> NDArray[np.float64] | None:
+        """Return the units of all features in this epoch, by the squares of the last one; 1 for sparse ones."""
+        if self.units == "plain" or not now.squares[0].any():
+            return None
+        dense = np.isin(space.names, training_set.names) & space.learnt
+        units = np.ones(len(space.names))
+        units[dense] = units_of([np.append(now.squares[0][dense[space.learnt]], 1.0)])
+        return units
 
 
 @dataclass(frozen=True, eq=False)
 class _ChainState:
     """State of the chains: their weights, and sums over all steps so far and over the steps of the epoch.
 
-    Only trained weights are here. `wave` batches of each chain are done in this epoch.
+    `squares` of differences in updates are of the last epoch and of this one. Only trained weights are here. `wave`
+    batches of each chain are done in this epoch.
     """
 
     weights: NDArray[np.float64]
     sums: NDArray[np.float64]  # two rows: of all steps, of the steps of the epoch
     collected: NDArray[np.int64]  # likewise
+    squares: NDArray[np.float64]  # two rows: of the last epoch, of this one
     epoch: int = 0
     wave: int = 0
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         place = np.array([self.epoch, self.wave])
-        return {"weights": self.weights, "sums": self.sums, "collected": self.collected, "place": place}
+        sums = {"sums": self.sums, "collected": self.collected}
+        return {"weights": self.weights, **sums, "place": place, "squares": self.squares}
 
     def reported(self, average: Literal["all", "epoch", "none"]) -> NDArray[np.float64]:
         row = 0 if average == "all" else 1
@@ -204,7 +228,8 @@ class _ChainState:
     def widened(self, learnt: int) -> _ChainState:
         """Return the state with more weights, which have been 0 so far."""
         more = ((0, 0), (0, learnt - self.weights.shape[1]))
-        return replace(self, weights=np.pad(self.weights, more), sums=np.pad(self.sums, more))
+        weights, sums, squares = (np.pad(rows, more) for rows in (self.weights, self.sums, self.squares))
+        return replace(self, weights=weights, sums=sums, squares=squares)
 
     def after(self, found: RankResult, learnt: NDArray[np.bool_], wave: int, *, last: bool) -> _ChainState:
         """Return the state after a run of chains; after the last batches of an epoch, their weights are averaged."""
@@ -212,10 +237,12 @@ class _ChainState:
         sums = self.sums * kept[:, None] + found.totals[:, learnt].sum(axis=0)
         collected = self.collected * kept + found.collected.sum()
         weights = found.weights[:, learnt]
+        squares = self.squares + np.array([[0.0], [1.0]]) * found.squares[:, learnt].sum(axis=0)
         if last:
             mixed = np.tile(weights.mean(axis=0), (len(weights), 1))
-            return _ChainState(mixed, sums, collected, self.epoch + 1)
-        return _ChainState(weights, sums, collected, self.epoch, wave)
+            done = np.array([squares[1], np.zeros_like(squares[1])])
+            return _ChainState(mixed, sums, collected, done, self.epoch + 1)
+        return _ChainState(weights, sums, collected, squares, self.epoch, wave)
 
 
 class _ChainSchedule:
@@ -228,7 +255,8 @@ class _ChainSchedule:
 
     def begin(self, start: NDArray[np.float64]) -> _ChainState:
         weights = start if self._options.initial == "given" else np.zeros_like(start)
-        return _ChainState(np.tile(weights, (self.chains, 1)), np.zeros((2, len(start))), np.zeros(2, np.int64))
+        sums = np.zeros((2, len(start)))
+        return _ChainState(np.tile(weights, (self.chains, 1)), sums, np.zeros(2, np.int64), sums)
 
     def resume(self, state: State, learnt: int) -> _ChainState:
         if state["weights"].ndim == 2 and state["weights"].shape != (self.chains, learnt):
@@ -241,7 +269,10 @@ class _ChainSchedule:
         epoch, wave = saved_numbers(state, "place", 2).astype(np.int64).tolist()
         if not (0 <= epoch <= self._options.epochs and 0 <= wave < max(map(len, self.plan(epoch)))):
             raise DataError(f"the saved state is in batch {wave} of epoch {epoch}", expected="one of this run")
-        return _ChainState(weights, sums, saved_numbers(state, "collected", 2), epoch, wave)
+        squares = np.zeros((2, learnt))
+        if self._options.units != "plain":
+            squares = saved_numbers(state, "squares", 2, learnt)
+        return _ChainState(weights, sums, saved_numbers(state, "collected", 2), squares, epoch, wave)
 
     def plan(self, epoch: int) -> list[list[NDArray[np.int64]]]:
         """Return the batches of each chain in an epoch: a random part of all units, in batches of similar size."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
 from dragoman.search.translator import ShardedTranslator
+from dragoman.text.words import words_of
 from dragoman.tuning.methods.method import FeatureSelector, State, TrainingSet
 from dragoman.tuning.methods.samplerank.jumps import Jumps, JumpSteps
 from dragoman.tuning.methods.samplerank.pools import ForestSearch, Pools
@@ -80,6 +81,8 @@ class LocalSteps:
     def run(self, plan: Plan, weights: NDArray[np.float64], asked: RankRequest) -> RankResult:
         """Run chains, see `RankChains.run`; weights of features that no option has do not change."""
         own, count = np.ascontiguousarray(weights[:, : len(self.names)]), len(self.names)
+        if asked.units is not None:
+            asked = replace(asked, units=asked.units[:count])
         found = self._chains.run(plan, own, asked)
         if weights.shape[1] == count:
             return found
@@ -87,6 +90,7 @@ class LocalSteps:
         return RankResult(
             np.hstack([found.weights, others]),
             np.hstack([found.totals, found.collected[:, None] * others]),
+            np.hstack([found.squares, np.zeros_like(others)]),
             found.collected,
             found.counts,
             found.gains,
@@ -160,7 +164,8 @@ class PoolSteps:
     @cached_property
     def _jumps(self) -> Jumps:
         value = BatchValue(self._training_set.scorer, self._training_set.sign, self._steps.smoothing)
-        return Jumps(self._steps, self.pools, self._training_set.units, value, self.learnt)
+        lengths = np.array([len(words_of(line)) for line in self._training_set.lines])
+        return Jumps(self._steps, self.pools, self._training_set.units, value, self.learnt, lengths)
 
     def run(self, plan: Plan, weights: NDArray[np.float64], asked: RankRequest) -> RankResult:
         """Run chains, see `Jumps.run`."""

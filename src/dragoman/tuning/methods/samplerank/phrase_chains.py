@@ -154,7 +154,8 @@ class PhraseRankChains(RankChains):
                     first_batch=asked.first_batch,
                 ),
                 weights=weights,
-                settings=self._settings(asked.trace),
+                feature_units=np.ones(weights.shape[1]) if asked.units is None else asked.units,
+                settings=self._settings(asked),
                 threads=asked.runtime.threads,
                 progress=asked.progress_callback,
             )
@@ -170,6 +171,7 @@ class PhraseRankChains(RankChains):
         return RankResult(
             weights=found["weights"],
             totals=found["totals"],
+            squares=found["squares"],
             collected=found["counts"][:, 0],
             counts=found["counts"][:, 1:],
             gains=found["measures"][:, 0],
@@ -177,16 +179,18 @@ class PhraseRankChains(RankChains):
             traces=found["traces"],
         )
 
-    def _settings(self, trace: bool) -> kernels.RankSettings:
+    def _settings(self, asked: RankRequest) -> kernels.RankSettings:
         steps = self._steps
         return kernels.RankSettings(
+            start=("monotone", "gloss", "random").index(steps.start),
             rates=(steps.merge_split, steps.reorder, steps.retranslate),
             burn_in=steps.burn_in,
             samples=steps.samples,
             temperature=steps.temperature,
             gain_scale=steps.gain_scale,
+            in_words=steps.gain_unit == "words",
             margin=steps.margin or -1.0,
-            bound=steps.aggressiveness,
+            bound=steps.aggressiveness / asked.cooled,
             constraints=steps.constraints if steps.update == "hildreth" else 1,
             by_margin=steps.violation == "margin",
             by_gain=steps.better == "gain",
@@ -195,5 +199,5 @@ class PhraseRankChains(RankChains):
             applied_only=steps.counted == "applied",
             sign=float(self._sentences.sign),
             reordering_limit=self.reordering_limit,
-            trace=trace,
+            trace=asked.trace,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pkgutil import resolve_name
 from typing import Any, Literal
 
@@ -35,12 +35,21 @@ class RankSteps(Options):
         "all", "steps that count as samples: all, or those at which the operator can be applied"
     )
     burn_in: int = option(100, "steps per sentence before the first sample", minimum=0)
+    start: Literal["monotone", "gloss", "random"] = option(
+        "monotone",
+        "local: start each batch from the best monotone translations regardless of context, from the best option of "
+        "each word, or from random derivations",
+    )
     merge_split: float = option(1.0, "rate of merging and splitting phrases", minimum=0)
     reorder: float = option(1.0, "rate of swapping two phrases", minimum=0)
     retranslate: float = option(0.0, "rate of retranslating a phrase", minimum=0)
     temperature: float = option(1.0, "scores are divided by this when a neighbour is drawn", minimum=1e-6)
     aggressiveness: float = option(0.01, "C, the largest step size: the factor of a difference of features", minimum=0)
-    gain_scale: float = option(1.0, "score that one point of the metric is worth", minimum=1e-9)
+    cooling: float = option(0.0, "in epoch p, C is divided by 1 + cooling (p - 1)", minimum=0)
+    gain_scale: float = option(1.0, "score that one unit of gain is worth", minimum=1e-9)
+    gain_unit: Literal["points", "words"] = option(
+        "points", "unit of gains: points of the metric, or these times a hundredth of the batch's source words"
+    )
     margin: float = option(
         10.0,
         "M, the factor of the margin; 0: the oracle's gain, as in the paper (for error rates, 100 minus it)",
@@ -68,6 +77,9 @@ class RankSteps(Options):
     constraints: int = option(
         5, "hildreth: number of constraints: the drawn neighbour and the most violated others", minimum=1
     )
+    units: Literal["plain", "deviation"] = option(
+        "plain", "dense features as they are, or in units of the root of their deviation in updates of the last epoch"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,13 +101,15 @@ class TrainingSentences:
 class RankResult:
     """Results of chains. Arrays have a row for each chain, and a column for each feature of the table.
 
-    `totals` are sums of the weights after each of the `collected` steps; columns of `counts` are all steps, those that
+    `totals` are sums of the weights after each of the `collected` steps, `squares` of the squared differences of the
+    pairs in constraints; columns of `counts` are all steps, those that
     changed the derivation, those that changed weights, duals at their bound, batches. `gains` (at the end of batches)
     and `moved` (lengths of changes of weights) are sums.
     """
 
     weights: NDArray[np.float64]
     totals: NDArray[np.float64]
+    squares: NDArray[np.float64]
     collected: NDArray[np.int64]
     counts: NDArray[np.int64]
     gains: NDArray[np.float64]
@@ -105,10 +119,15 @@ class RankResult:
 
 @dataclass(frozen=True)
 class RankRequest:
-    """Settings of a run of chains; see `RankChains.run`."""
+    """Settings of a run of chains; see `RankChains.run`.
+
+    Updates are the smallest in features divided by `units`, one for each feature; None: 1. C is divided by `cooled`.
+    """
 
     seed: int
     first_batch: int
+    units: NDArray[np.float64] | None = None
+    cooled: float = 1.0
     trace: bool = False
     progress_callback: ProgressCallback | None = None
     runtime: Runtime = Runtime()
@@ -186,14 +205,15 @@ _COLUMNS = [field.name for field in fields(RankResult)]
 
 @dataclass(frozen=True, eq=False)
 class ChainShard:
-    """Some of all chains: the number of the first, their batches, weights and settings."""
+    """Some of all chains: the number of the first, their batches, weights and settings.
+
+    The settings have no runtime and no callback: they are sent to workers.
+    """
 
     first: int
     plan: Plan
     weights: NDArray[np.float64]
-    seed: int
-    first_batch: int
-    trace: bool
+    asked: RankRequest
 
 
 class ShardedChains(RankChains):
@@ -207,9 +227,9 @@ class ShardedChains(RankChains):
     def run(self, plan: Plan, weights: NDArray[np.float64], asked: RankRequest) -> RankResult:
         """Run chains, as many at a time as there are threads; see `RankChains.run`."""
         several, found = asked.runtime.threads_per_part, list[RankResult]()
+        sent = replace(asked, progress_callback=None, runtime=Runtime())
         parts = (
-            ChainShard(i, plan[i : i + several], weights[i : i + several], asked.seed, asked.first_batch, asked.trace)
-            for i in range(0, len(plan), several)
+            ChainShard(i, plan[i : i + several], weights[i : i + several], sent) for i in range(0, len(plan), several)
         )
         for some in asked.runtime.map_parts(self, parts):
             found.append(some)
@@ -222,8 +242,8 @@ class ShardedChains(RankChains):
         """Run a shard of chains with their own numbers; chains before them have no batches."""
         first = some.first
         weights = np.concatenate([np.zeros((first, some.weights.shape[1])), some.weights])
-        asked = RankRequest(some.seed, some.first_batch, some.trace, runtime=runtime)
-        found = self._chains.run([*([] for _ in range(first)), *some.plan], weights, asked)
+        plan = [*([] for _ in range(first)), *some.plan]
+        found = self._chains.run(plan, weights, replace(some.asked, runtime=runtime))
         return RankResult(**{name: getattr(found, name)[first:] for name in _COLUMNS})
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.chrf import Chrf
 from dragoman.metrics.ter import Ter
 from dragoman.search.limits import SpaceLimits
-from dragoman.search.phrase.greedy import gloss
+from dragoman.search.phrase.greedy import gloss, word_gloss
 from dragoman.search.phrase.translator import PhraseTranslator
 from dragoman.tuning.methods.method import TrainingSet
 from dragoman.tuning.methods.samplerank.rank_chains import RankChains, RankRequest, RankSteps, TrainingSentences
@@ -25,6 +25,7 @@ from oracles.sampler import p_value, probabilities
 
 #: The number of the operator, in the kernel's order.
 REORDER = samplerank.OPERATORS.index("reorder")
+STARTS = {"monotone": gloss, "gloss": word_gloss}
 
 
 def _some_translations(batch, rng):
@@ -44,7 +45,7 @@ def chains_of(steps, training_set):
 class Case:
     """A random model with sparse features, some sentences with references, and steps of one chain on them."""
 
-    def __init__(self, seed, metric=None, *, documents=False, **options):
+    def __init__(self, seed, metric=None, *, documents=False, units=False, **options):
         rng = np.random.default_rng(seed)
         model = phrase_space.random_model(
             rng, tables=2, language_models=int(rng.integers(0, 3)), reordering=bool(seed % 3)
@@ -85,7 +86,10 @@ class Case:
         self.units = [list(range(*bounds)) for bounds in itertools.pairwise(self.training_set.units.tolist())]
         plan = [rng.permutation(len(self.units))[: -(-2 * len(self.units) // 3)], rng.permutation(len(self.units))]
         self.batches = [[s for unit in units for s in self.units[unit]] for units in plan]
-        self.found = self.chains.run([plan], self.start[None], RankRequest(seed, 7, trace=True))
+        count = len(self.chains.names)
+        self.feature_units = np.exp(np.random.default_rng(seed).normal(size=count)) if units else np.ones(count)
+        asked = RankRequest(seed, 7, self.feature_units if units else None, trace=True)
+        self.found = self.chains.run([plan], self.start[None], asked)
         steps, phrases, offsets, self.numbers, self.weights = self.found.traces[0]
         self.rows = [tuple(phrases[a:b].tolist()) for a, b in itertools.pairwise(offsets)]
         self.trace = steps.tolist()
@@ -101,7 +105,7 @@ class Case:
         """Every step, with its whole block as the definitions have it: where it was, and what it had to choose from."""
         at, before, blocks, batch = 0, self.start, self.blocks(), self.chains.batch
         for units in self.batches:
-            starts = gloss(batch.reweighted(self.named(before)))
+            starts = STARTS[self.steps.start](batch.reweighted(self.named(before)))
             present = {s: tuple(starts[s].tolist()) for s in units}
             burned, samples = 0, 0
             while samples < self.steps.samples * len(units):
@@ -143,6 +147,11 @@ class Case:
                 values |= samplerank.global_features(sources, texts, step.sentence, document)
         return found
 
+    def gain_scale(self, step):
+        """The score that a point of the metric is worth."""
+        words = sum(len(self.training_set.lines[s].split()) for s in step.units)
+        return self.steps.gain_scale * (words / 100 if self.steps.gain_unit == "words" else 1.0)
+
     def gain(self, step, row):
         """The gain of the batch with a row in place of the present derivation, from words."""
         texts = [
@@ -156,6 +165,39 @@ class Case:
 @pytest.mark.parametrize("seed", [0, 1, 2, 4, 6, 7, 9, 11])
 def test_steps_are_those_of_the_definition(seed, violation):
     assert check_steps(Case(seed, violation=violation, temperature=3.0, samples=12), violation)[0] > 0
+
+
+@pytest.mark.parametrize("options", [{"margin": 1.0}, {"worse": "fear"}, {"best_found": True}], ids=str)
+@pytest.mark.parametrize("seed", [1, 4, 11])
+def test_gains_in_words_count_the_source_words_of_the_batch(seed, options):
+    case = Case(seed, gain_unit="words", gain_scale=2.0, temperature=3.0, samples=12, **options)
+    assert check_steps(case, "margin")[0] > 0
+
+
+@pytest.mark.parametrize("options", [{}, {"update": "hildreth", "constraints": 1}, {"best_found": True}], ids=str)
+@pytest.mark.parametrize("seed", [1, 2, 9])
+def test_in_units_steps_are_those_of_features_divided_by_them(seed, options):
+    case = Case(seed, units=True, violation="margin", temperature=3.0, samples=12, **options)
+    assert check_steps(case, "margin")[0] > 0
+
+
+@pytest.mark.parametrize("seed", [1, 2, 9])
+def test_chains_start_from_glosses_of_the_words_under_the_present_weights(seed):
+    case = Case(seed, start="gloss", temperature=3.0, samples=12)
+    assert check_steps(case, "margin")[0] > 0
+
+
+def test_random_starts_are_derivations_of_their_sentences_and_differ():
+    case, copies = phrase_case.Case(11), 200
+    scorer = Bleu().scorer([Corpus.from_lines(["a"] * copies)])
+    translator = PhraseTranslator(case.model, case.translator.weights, space=case.space)
+    training_set = TrainingSet(translator, [case.sentence] * copies, scorer, case.model.feature_names)
+    chains = chains_of(RankSteps(samples=1, burn_in=1, start="random", temperature=1e-6), training_set)
+    weights = case.translator.weights.vector(chains.names)[None]
+    _, phrases, offsets, *_ = chains.run([[np.arange(copies)]], weights, RankRequest(1, 0, trace=True)).traces[0]
+    seen = {tuple(phrases[a:b].tolist()) for a, b in zip(offsets[:-1:4], offsets[1::4], strict=True)}
+    assert seen <= set(case.scores)
+    assert len(seen) > 5
 
 
 @pytest.mark.parametrize("seed", [1, 2, 4, 11])
@@ -205,8 +247,9 @@ def test_steps_that_cannot_be_taken_are_no_samples_and_there_is_an_end_where_non
 
 
 def check_steps(case, violation):
+    """Every step; weights times their features' units change as for features divided by these."""
     learnt, updates = {name for name, flag in zip(case.chains.names, case.chains.learnt, strict=True) if flag}, 0
-    best, batch, several = {}, None, 0
+    best, batch, several, squares = {}, None, 0, np.zeros(len(case.chains.names))
     for step in case.replay():
         if step.units is not batch:
             best, batch = {}, step.units
@@ -225,7 +268,7 @@ def check_steps(case, violation):
         here = scores[step.present[step.sentence]]
         gains = {row: case.gain(step, row) for row in step.block}
         score, gain, best_score, best_gain, dual = step.numbers
-        scale = case.steps.gain_scale
+        scale = case.gain_scale(step)
         assert (score + here, gain) == pytest.approx((scores[step.worse], gains[step.worse]), abs=1e-9)
         if case.steps.worse == "fear":
             fears = [scores[row] - scale * gains[row] for row in step.block]
@@ -266,17 +309,22 @@ def check_steps(case, violation):
         expected = step.before
         if vectors:
             bound = case.steps.aggressiveness
+            squares += [sum(vector.get(name, 0.0) ** 2 for vector in vectors) for name in case.chains.names]
+            units = dict(zip(case.chains.names, case.feature_units.tolist(), strict=True))
+            vectors = [{name: value / units[name] for name, value in vector.items()} for vector in vectors]
             duals = [samplerank.closed_form(vectors[0], lacks[0], bound)]
             if len(vectors) > 1:
                 duals = samplerank.hildreth(vectors, lacks, bound)
             else:
                 assert dual == pytest.approx(duals[0], rel=1e-9, abs=1e-12)
             for size, vector in zip(duals, vectors, strict=True):
-                expected = expected + size * np.array([vector.get(name, 0.0) for name in case.chains.names])
+                change = size * np.array([vector.get(name, 0.0) for name in case.chains.names])
+                expected = (expected * case.feature_units + change) / case.feature_units
             updates += any(size > 0 and any(vector.values()) for size, vector in zip(duals, vectors, strict=True))
             several += len(vectors) > 1
         assert step.after == pytest.approx(expected, abs=1e-9 if len(vectors) < 2 else 1e-6)
     assert updates == case.found.counts[0, 2]
+    assert case.found.squares[0] == pytest.approx(squares, abs=1e-9)
     return updates, several
 
 

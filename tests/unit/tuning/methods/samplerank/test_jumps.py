@@ -19,6 +19,7 @@ from oracles.jumps import Candidate, Jumping, nbest_of, pooled
 NAMES = ["lm", "tm", "penalty", "sparse"]
 LEARNT = np.array([True, True, False, True])
 UNITS = np.array([0, 1, 3, 4, 6])
+LENGTHS = np.array([4, 9, 7, 5, 6, 8])
 PLAN = [[np.array([2, 0]), np.array([1])], [np.array([3])]]
 FEW = JumpSteps(visits=3, jump_aggressiveness=0.05, scale=0.3)
 
@@ -45,8 +46,10 @@ class Task:
         return Candidate(tuple(words), features)
 
     def ranked(self, steps, **changes):
-        jumps = Jumps(steps, self.pools, UNITS, changes.get("value", self.value), LEARNT)
-        return jumps, jumps.run(PLAN, self.weights, RankRequest(5, 1 << 32))
+        pools, value = changes.get("pools", self.pools), changes.get("value", self.value)
+        jumps = Jumps(steps, pools, UNITS, value, LEARNT, LENGTHS)
+        weights = changes.get("weights", self.weights)
+        return jumps, jumps.run(PLAN, weights, RankRequest(5, 1 << 32, changes.get("units")))
 
 
 @pytest.mark.parametrize(
@@ -85,6 +88,30 @@ def test_steps_are_those_of_a_slow_twin(changes):
         updates += twin.updates
     assert updates
     assert (found.weights[:, 2] == task.weights[:, 2]).all()
+
+
+def test_in_units_steps_are_those_of_features_divided_by_them():
+    task, units = Task(), np.exp(np.random.default_rng(3).normal(size=len(NAMES)))
+    features = task.pools.features
+    divided = replace(task.pools, features=replace(features, values=features.values / units[features.ids]))
+    _, wanted = task.ranked(FEW, pools=divided, weights=task.weights * units)
+    _, found = task.ranked(FEW, units=units)
+    assert wanted.counts.tolist() == found.counts.tolist()
+    assert found.weights * units == pytest.approx(wanted.weights)
+    assert found.totals * units == pytest.approx(wanted.totals)
+    assert found.squares == pytest.approx(wanted.squares * units**2)
+
+
+def test_gains_in_words_count_the_source_words_of_the_batch():
+    task = Task()
+    plan = [[np.arange(len(UNITS) - 1)]]
+    words = LENGTHS.sum() / 100
+    both = []
+    for steps in (replace(FEW, scale=0.5, gain_unit="words"), replace(FEW, scale=0.5 * words)):
+        jumps = Jumps(steps, task.pools, UNITS, task.value, LEARNT, LENGTHS)
+        both.append(jumps.run(plan, task.weights[:1], RankRequest(5, 0)))
+    assert both[0].weights.tobytes() == both[1].weights.tobytes()
+    assert both[0].counts[0, 2] > 0
 
 
 def test_chains_begin_with_what_the_metric_likes_best():

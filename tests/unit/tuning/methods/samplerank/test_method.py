@@ -22,7 +22,10 @@ from dragoman.search.phrase.translator import PhraseTranslator
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import TrainingSet
 from dragoman.tuning.methods.samplerank.method import SampleRank
+from dragoman.tuning.methods.samplerank.neighbours import LocalSteps
 from dragoman.tuning.methods.samplerank.pools import Pools
+from dragoman.tuning.methods.samplerank.rank_chains import RankRequest
+from dragoman.tuning.optimise.online import units_of
 from oracles import phrase_space
 from oracles.samplerank import Echo
 from oracles.training_sets import chart_training_set, sparse_chart_training_set
@@ -66,7 +69,13 @@ def same(one, other):
 @pytest.mark.parametrize("kind", [FEW, JUMP, BOTH, FORESTS], ids=["local", "jump", "both", "forests"])
 @pytest.mark.parametrize(
     "options",
-    [{}, {"batch_size": 1, "evaluate_every": 4}, {"batch_size": 2, "average": "epoch"}, {"average": "none"}],
+    [
+        {},
+        {"batch_size": 1, "evaluate_every": 4},
+        {"batch_size": 2, "average": "epoch"},
+        {"average": "none"},
+        {"batch_size": 1, "evaluate_every": 4, "units": "deviation"},
+    ],
 )
 def test_whatever_the_threads_and_wherever_it_stopped_the_result_is_the_same(kind, options):
     training_set, method = make_training_set(), SampleRank(**kind | options)
@@ -101,7 +110,7 @@ def test_presets_learn_and_give_way_to_what_is_said():
     training_set, few = make_training_set(), {"epochs": 2, "chains": 2, "validate_every": 10}
     for preset in ("paper", "authors-script"):
         method = SampleRank(preset=preset, **few)
-        assert (method.neighbours, method.violation, method.chains) == ("local", "order", 2)
+        assert (method.neighbours, method.violation, method.chains, method.start) == ("local", "order", 2, "gloss")
         *_, last = method.learn(training_set, training_set.model.weights)
         assert dict(last.weights) != dict(training_set.model.weights)
     script = SampleRank(preset="authors-script")
@@ -137,6 +146,35 @@ def test_what_is_reported_are_averages_and_what_goes_on_are_mixed_weights():
     average = first.state["sums"][0] / first.state["collected"][0]
     assert first.weights.vector(learnt).tolist() == average.tolist()
     assert first.state["collected"].tolist() == [9 * 10] * 2
+
+
+def test_from_the_second_epoch_on_units_are_those_of_the_differences_in_the_epoch_before():
+    training_set, method = make_training_set(), SampleRank(**FEW | {"epochs": 2, "chains": 1, "units": "deviation"})
+    start = training_set.model.weights
+    first, second = method.learn(training_set, start, seed=5)
+    plain, plain_second = replace(method, units="plain").learn(training_set, start, seed=5)
+    assert dict(first.weights) == dict(plain.weights)
+    assert dict(second.weights) != dict(plain_second.weights)
+    assert "squares" not in plain.state
+    steps = LocalSteps(method, training_set, start)
+    weights, units = start.vector(steps.names)[None].copy(), np.ones(len(steps.names))
+    weights[:, steps.learnt] = first.state["weights"]
+    units[steps.learnt] = units_of([np.append(first.state["squares"][0], 1.0)])
+    order = np.random.default_rng([5, 1]).permutation(len(training_set))
+    found = steps.run([[order]], weights, RankRequest(5, 1 << 32, units))
+    assert found.weights[:, steps.learnt].tolist() == second.state["weights"].tolist()
+
+
+@pytest.mark.parametrize("kind", [FEW, JUMP], ids=["local", "jump"])
+def test_cooling_makes_steps_of_later_epochs_smaller(kind):
+    training_set = make_training_set()
+    clipped = kind | {"aggressiveness": 1e-4, "jump_aggressiveness": 1e-4, "epochs": 2, "violation": "margin"}
+    start = training_set.model.weights
+    first, second = SampleRank(**clipped, cooling=3.0).learn(training_set, start)
+    whole = list(SampleRank(**clipped).learn(training_set, start))
+    assert dict(first.weights) == dict(whole[0].weights)
+    assert second.report["clipped"] == whole[1].report["clipped"] == 1.0
+    assert second.report["moved"] < 0.5 * whole[1].report["moved"]
 
 
 def test_it_learns():
