@@ -28,15 +28,12 @@ from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
 from dragoman.core.runtime import Runtime
 from dragoman.formats.samples_jsonl import format_samples
-from dragoman.sampling.diagnostics.convergence import r_hat_of_counts
+from dragoman.sampling.diagnostics.agreement import AgreementReport
 from dragoman.sampling.draw import Draw
 from dragoman.sampling.sampler import SampleBatch
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.translation.stream import Outputs, Stream
-
-#: Chains with an R-hat above this call for more samples.
-_CUSTOMARY_R_HAT = 1.1
 
 
 def register(app: typer.Typer) -> None:
@@ -132,7 +129,10 @@ class _Report:
     derivations: int = 0
     translations: int = 0
     disconnected: int = 0
-    r_hats: list[float] = field(default_factory=list)
+    chains: int = 0
+    scans: int = 0
+    scans_accepted: int = 0
+    agreement: AgreementReport = field(default_factory=AgreementReport)
     tried: Counter[str] = field(default_factory=Counter)
     accepted: Counter[str] = field(default_factory=Counter)
 
@@ -146,9 +146,10 @@ class _Report:
             for first, last in zip(samples.sentences[:-1].tolist(), samples.sentences[1:].tolist(), strict=True)
         )
         self.disconnected += int((part.components > 1).sum())
-        if samples.chains > 1:
-            parts = map(samples.sentence, range(len(samples)))
-            self.r_hats += [r_hat_of_counts(sentence.scores, sentence.counts) for sentence in parts]
+        self.agreement.add(part.agreement)
+        self.scans += int(part.scans_tested.sum())
+        self.scans_accepted += int(part.scans_accepted.sum())
+        self.chains = samples.chains
         for move in part.moves:
             tried, accepted = part.counts(move)
             self.tried[move] += tried
@@ -156,31 +157,33 @@ class _Report:
 
     def show(self, jumps: bool, *, runtime: Runtime) -> None:
         """Print the table."""
+        r_hats, effective = self.agreement.r_hats, self.agreement.effective_samples
         rows: list[tuple[str, str]] = [
             ("sentences", f"{self.sentences:,}"),
             ("with a disconnected segmentation graph", f"{self.disconnected:,}"),
             ("distinct derivations", f"{self.derivations:,}"),
             ("distinct translations", f"{self.translations:,}"),
             *(
-                (
-                    f"{move.replace('_', ' ')}s accepted",
-                    f"{self.accepted[move]:,} of {tried:,} ({self.accepted[move] / tried:.1%})",
-                )
+                (f"{move.replace('_', ' ')}s accepted", _share(self.accepted[move], tried))
                 for move, tried in self.tried.items()
                 if tried
             ),
-            *([("largest R-hat of scores over chains", f"{max(self.r_hats):.2f}")] if self.r_hats else []),
+            *([("whole scans accepted", _share(self.scans_accepted, self.scans))] if self.scans else []),
+            *(
+                [("largest R-hat of scores over chains", f"{r_hats.max():.2f}")]
+                if self.chains > 1 and len(r_hats)
+                else []
+            ),
+            *([("smallest effective sample size", f"{effective.min():.0f}")] if len(effective) else []),
             ("seconds", f"{time.monotonic() - self.start:.1f}"),
         ]
         terminal.diagnostics().print(terminal.table("Samples", ["", ""], rows))
-        apart = sum(value > _CUSTOMARY_R_HAT for value in self.r_hats)
-        if apart:
-            runtime.warn(
-                f"the chains of {apart:,} of {self.sentences:,} sentences disagree: the R-hat of their scores is above "
-                f"{_CUSTOMARY_R_HAT} (largest: {max(self.r_hats):.2f}); use more samples, or a longer --burn-in"
-            )
         if self.disconnected and not jumps:
             runtime.warn(
                 f"{self.disconnected} sentences have segmentations that the operators cannot reach from others; "
                 "use jumps (--jump-every) to reach them all"
             )
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part:,} of {whole:,} ({part / whole:.1%})"

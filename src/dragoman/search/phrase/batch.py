@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -96,6 +96,12 @@ class PhraseBatch:
                 "weights with other shares of mixed tables (mix.*) are for other options; expected the same"
             )
         return PhraseBatch(self.model, weights, self.options, self._lm_ids, self._trees)
+
+    def of_lower_order(self, order: int) -> PhraseBatch:
+        """Return the same options scored with the language models cut to an order."""
+        models = {name: lm.cut(order) for name, lm in self.model.language_models.items()}
+        model = replace(self.model, language_models=models)
+        return PhraseBatch(model, self.weights, self.options, self._lm_ids, self._trees)
 
     @cached_property
     def local(self) -> NDArray[np.float64]:
