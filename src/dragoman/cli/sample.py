@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -27,9 +28,11 @@ from dragoman.cli.shell.loading import load_translator, read_source, try_count_l
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
 from dragoman.core.runtime import Runtime
+from dragoman.formats.hypergraph_jsonl import format_hypergraph
 from dragoman.formats.samples_jsonl import format_samples
 from dragoman.sampling.diagnostics.agreement import AgreementReport
 from dragoman.sampling.draw import Draw
+from dragoman.sampling.packing import pack
 from dragoman.sampling.sampler import SampleBatch
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
@@ -46,6 +49,7 @@ def register(app: typer.Typer) -> None:
             "dragoman sample --model model --source test.fr --out samples.jsonl.gz",
             "dragoman sample --model model --source test.fr --samples 5000 --chains 4 --temperature 0.5 --out s.jsonl",
             "dragoman sample --model model --source test.fr --global-feature length_ratio=2 --out s.jsonl",
+            "dragoman sample --model model --source test.fr --out s.jsonl --hypergraphs packed.jsonl.gz",
             "dragoman sample --model model --source test.fr --cluster tcp://10.0.0.1:8786 --out s.jsonl",
         ],
     )
@@ -65,6 +69,10 @@ def register(app: typer.Typer) -> None:
         global_feature: Annotated[
             list[str] | None,
             typer.Option(metavar="NAME=WEIGHT", help="A global feature to add, with its weight; repeatable."),
+        ] = None,
+        hypergraphs: Annotated[
+            Path | None,
+            typer.Option(help="JSONL with the samples of each sentence packed as a hypergraph, shared parts once."),
         ] = None,
         documents: Documents = None,
         trees: Trees = None,
@@ -97,6 +105,7 @@ def register(app: typer.Typer) -> None:
         with (
             machine.open_for(model, runtime=runtime) as opened,
             open_output(out) as stream,
+            nullcontext() if hypergraphs is None else open_output(hypergraphs) as packed,
             runtime.counter("sampling", try_count_lines(source)) as more,
         ):
             text = Stream(translator, model, prepared=prepared, runtime=opened.quiet())
@@ -104,6 +113,9 @@ def register(app: typer.Typer) -> None:
                 assert result.samples is not None
                 line = format_samples(result.samples.samples, 0, result.number)
                 stream.write(line.encode() + b"\n")
+                if packed is not None:
+                    graph = pack(result.samples.samples, 0)
+                    packed.write(format_hypergraph(graph, result.number).encode() + b"\n")
                 report.add(result.samples)
                 more(1)
         report.show(bool(sampling.jump_every), runtime=runtime)

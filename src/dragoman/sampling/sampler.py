@@ -187,7 +187,7 @@ class Sampler:
             space = replace(space, proposal=self._proposal(space.batch))
             # The order in time says how many samples are effective, whether or not the caller needs it.
             settings = ChainSettings.sampling(self.options, seed=request.seed, trace=True, first_number=number)
-            space, starts = self._starts(space, runtime)
+            space, starts = self._starts(space, request.seed, number, runtime)
             chains = run_chains(space, settings, starts=starts, runtime=runtime)
             short = int((chains.collected.min(axis=1) < self.options.samples).sum())
             if short:
@@ -217,7 +217,9 @@ class Sampler:
     def _space(self, lines: Sequence[str]) -> AnySpace:
         return self._space_type.of(self.translator, lines)
 
-    def _starts(self, space: AnySpace, runtime: Runtime) -> tuple[AnySpace, Ragged[np.int32] | None]:
+    def _starts(
+        self, space: AnySpace, seed: int, first_number: int, runtime: Runtime
+    ) -> tuple[AnySpace, Ragged[np.int32] | None]:
         """Return where chains start, and the space with what a search found, if starts or jumps need one."""
         initial = self.options.initial
         forests = bool(self.options.jump_every) and space.jumps_use_forests
@@ -230,8 +232,11 @@ class Sampler:
         monotone = space.monotone(runtime)
         if initial == "monotone":
             return space, monotone
+        found = space.best_found() if initial == "beam" else None
+        if found is None:
+            found = space.random_decoding(self.translator.limits, seed, first_number, runtime)
         # Sentences that are too large for the search start with the best monotone derivation.
-        rows = [row if len(row) else plain for row, plain in zip(space.best_found(), monotone, strict=True)]
+        rows = [row if len(row) else plain for row, plain in zip(found, monotone, strict=True)]
         return space, Ragged.concatenate([Ragged(row, np.array([0, len(row)])) for row in rows])
 
     def forest(self, line: str, limits: SearchLimits) -> Forest | None:

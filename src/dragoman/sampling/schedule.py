@@ -89,10 +89,11 @@ class Sampling(Schedule):
     collect: Literal["scan", "pass"] = option(
         "scan", "take a sample after each scan, or after each operator's pass within it"
     )
-    initial: Literal["gloss", "monotone", "random", "beam"] = option(
+    initial: Literal["gloss", "monotone", "random", "random-decoding", "beam"] = option(
         "beam",
         "start from the best option of each word, the best monotone phrases (of rules, both are the best derivation"
-        " without context), a random derivation, or the decoder's best",
+        " without context), a derivation drawn at random, the decoder's best under random scores (phrase-based models),"
+        " or the decoder's best",
     )
 
     @property

@@ -103,6 +103,13 @@ class PhraseBatch:
         model = replace(self.model, language_models=models)
         return PhraseBatch(model, self.weights, self.options, self._lm_ids, self._trees)
 
+    def with_scores(self, local: NDArray[np.float64]) -> PhraseBatch:
+        """Return the same options with these scores, and nothing else: no context, no distance counts."""
+        model = replace(self.model, language_models={})
+        batch = PhraseBatch(model, Weights({}), self.options, (), self._trees)
+        batch.local = local
+        return batch
+
     @cached_property
     def local(self) -> NDArray[np.float64]:
         """The weighted sum of each option's local features."""
