@@ -1,14 +1,15 @@
-"""Decision rules on Multi30k fr-en: their times (CPU, one thread, best of several runs), and their BLEU.
+"""Decision rules on Multi30k: their times (CPU, one thread, best of several runs), and their BLEU.
 
 Scales are chosen on the first sentences of `val`, for each rule and each of several weights anew, and scored on test
-sets. The samples that are timed are exact draws from the decoder's lattices; those of the table come from the sampler.
+sets. The samples that are timed are exact draws from the decoder's lattices; those of the tables come from the sampler.
+`--only samples` compares rules by samples, at the scale that is best on the first sentences of `val`, with the beam's
+best derivation on the rest of `val` and on test_2016, for each of several models.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.decision.consensus import Consensus
 from dragoman.decision.lattice_mbr import LatticeMbr
+from dragoman.decision.max_derivation import MaxDerivation
 from dragoman.decision.max_translation import MaxTranslation
 from dragoman.decision.mbr import Mbr
 from dragoman.decision.rule import Evidence, Rule
@@ -43,18 +45,14 @@ PROJECT = Path(__file__).resolve().parent.parent
 TESTS = ["test_2016_flickr", "test_2017_mscoco"]
 #: Weights sum to 1 in absolute value here; others are as sharp as these with a scale of 10 to 50.
 SCALES = "scale=2,5,10,20,50"
-#: The scale at which samples are drawn.
-SAMPLED = 20.0
+SAMPLED_SCALES = (10.0, 20.0, 50.0, 100.0, 200.0)
 ROWS = [
     RuleCandidate("max-derivation", "hypergraph"),
     RuleCandidate("max-translation", "nbest", (SCALES,)),
-    RuleCandidate("max-translation", "samples"),
     RuleCandidate("mbr", "nbest", (SCALES,)),
-    RuleCandidate("mbr", "samples"),
     RuleCandidate("lattice-mbr", "hypergraph", (SCALES, "p=0.6,0.8", "r=0.6,0.8")),
     RuleCandidate("consensus", "nbest", (SCALES,)),
     RuleCandidate("consensus", "hypergraph", (SCALES,)),
-    RuleCandidate("consensus", "samples"),
     RuleCandidate("variational", "nbest", (SCALES,)),
     RuleCandidate("variational", "hypergraph", (SCALES,)),
 ]
@@ -119,6 +117,71 @@ def times(model: Model, weights: Weights, lines: Sequence[str], runs: int) -> No
         print(f"| {name} | {1000 * taken / sentences:.2f} |", flush=True)
 
 
+def unit_size(weights: Weights) -> Weights:
+    """Return weights whose absolute values sum to 1, so that scales of several runs can be compared."""
+    size = sum(abs(value) for name, value in weights.items() if name != "unknown_word")
+    return Weights({name: value / size if name != "unknown_word" else value for name, value in weights.items()})
+
+
+def sampled(models: Sequence[Path], pairs: Sequence[str], data: Path, held_out: int, runtime: Runtime) -> None:
+    """BLEU of rules by samples at the best scale, beside the beam's best derivation."""
+    metric = Bleu()
+    rules: dict[str, Rule] = {
+        "max-derivation, by score": MaxDerivation(samples_by="score"),
+        "max-translation": MaxTranslation(),
+        "mbr": Mbr(),
+    }
+    rows = list[str]()
+    for folder, pair in zip(models, pairs, strict=True):
+        sides = pair.split("-")
+        model = Model.load(folder)
+        translator = PhraseTranslator(model, unit_size(model.weights), runtime=runtime)
+        val = [list(read_lines(data / f"multi30k/val.{side}.gz")) for side in sides]
+        test = [list(read_lines(data / f"multi30k/test_2016_flickr.{side}.gz")) for side in sides]
+        texts = {
+            "chosen on": [side[:held_out] for side in val],
+            "rest of val": [side[held_out:] for side in val],
+            "test_2016": test,
+        }
+
+        def decide(
+            source: Sequence[str], scale: float, names: Sequence[str], translator: PhraseTranslator = translator
+        ) -> dict[str, list[str]]:
+            sampler = Sampler.of(translator, Sampling(samples=500, chains=2, temperature=1 / scale))
+            found: dict[str, list[str]] = {name: [] for name in names}
+            for part in sampler.evidence(source, seed=1, features=False):
+                for name in names:
+                    found[name] += rules[name].decide(part, runtime=runtime).lines()
+            return found
+
+        def score(lines: Sequence[str], references: Sequence[str]) -> float:
+            scorer = metric.scorer([Corpus.from_lines(references)])
+            return float(scorer.score(scorer.statistics(Corpus.from_lines(lines)).sum(axis=0)))
+
+        beam = [
+            score([found.text for found in translator.translate(source)], references)
+            for source, references in texts.values()
+        ]
+        rows.append(f"| {pair} | max-derivation, beam | | {' | '.join(f'{value:.2f}' for value in beam)} |")
+        print(rows[-1], flush=True)
+        tried = {scale: decide(texts["chosen on"][0], scale, [*rules]) for scale in SAMPLED_SCALES}
+        found = {name: {scale: score(tried[scale][name], texts["chosen on"][1]) for scale in tried} for name in rules}
+        print(found, flush=True)
+        best = {name: max(scores, key=scores.__getitem__) for name, scores in found.items()}
+        results: dict[str, list[float]] = {name: [found[name][best[name]]] for name in rules}
+        for text in ("rest of val", "test_2016"):
+            for scale in sorted(set(best.values())):
+                names = [name for name in rules if best[name] == scale]
+                for name, lines in decide(texts[text][0], scale, names).items():
+                    results[name].append(score(lines, texts[text][1]))
+        for name, values in results.items():
+            cells = " | ".join(f"{value:.2f}" for value in values)
+            rows.append(f"| {pair} | {name}, samples | {best[name]:g} | {cells} |")
+            print(rows[-1], flush=True)
+    print(f"\n| pair | rule | scale | first {held_out} of val | rest of val | test_2016 |\n|---|---|---|---|---|---|")
+    print("\n".join(rows))
+
+
 def quality(model: Model, runs: Sequence[Weights], data: Path, held_out: int, runtime: Runtime) -> None:
     """BLEU of each rule over runs of a tuner: options chosen on the first sentences of val, for each run anew."""
     metric = Bleu()
@@ -131,13 +194,8 @@ def quality(model: Model, runs: Sequence[Weights], data: Path, held_out: int, ru
     chosen: dict[RuleCandidate, list[str]] = {}
     scores: dict[RuleCandidate, list[list[float]]] = {}
     for number, weights in enumerate(runs):
-        # The same size for all, so that scales of several runs can be compared.
-        size = sum(abs(value) for name, value in weights.items() if name != "unknown_word")
-        scaled = Weights({name: value / size if name != "unknown_word" else value for name, value in weights.items()})
-        translator = PhraseTranslator(model, scaled, runtime=runtime)
-        sampler = Sampler.of(translator, Sampling(samples=500, chains=2, temperature=1 / SAMPLED))
-        draw = partial(sampler.sample, seed=number + 1, features=False)
-        comparison = RuleComparison(translator, metric, val, tests, draw=draw, runtime=runtime)
+        translator = PhraseTranslator(model, unit_size(weights), runtime=runtime)
+        comparison = RuleComparison(translator, metric, val, tests, runtime=runtime)
         for found in comparison.compare(ROWS):
             chosen.setdefault(found.candidate, []).append(" ".join(value for _, value in found.point.options))
             row = [float(tests[name].scorer.score(found.statistics[name].sum(axis=0))) for name in TESTS]
@@ -153,20 +211,28 @@ def quality(model: Model, runs: Sequence[Weights], data: Path, held_out: int, ru
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=PROJECT / "../shared/data")
-    parser.add_argument("--model", type=Path, required=True, help="a French-English model of Multi30k")
+    parser.add_argument("--model", type=Path, help="a French-English model of Multi30k")
     parser.add_argument("--weights", type=Path, nargs="+", help="weights in place of the model's: files or runs")
     parser.add_argument("--held-out", type=int, default=300, help="sentences of val to choose options on")
     parser.add_argument("--sentences", type=int, default=200, help="how many to time")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2, help="for the table of BLEU")
-    parser.add_argument("--only", choices=["times", "quality"])
+    parser.add_argument("--only", choices=["times", "quality", "samples"])
+    parser.add_argument("--models", type=Path, nargs="+", help="of --only samples: a model for each pair")
+    parser.add_argument("--pairs", nargs="+", default=["fr-en", "de-en"], help="of --only samples")
     options = parse_arguments(parser, "--data {data} --model {model} --held-out 5 --sentences 5 --runs 1")
+    if options.only in ("samples", None):
+        models = options.models or [options.model]
+        pairs = options.pairs[: len(models)]
+        sampled(models, pairs, options.data, options.held_out, Runtime(threads=options.threads))
+    if options.only == "samples":
+        return
     model = Model.load(options.model)
     runs = [model.weights] if options.weights is None else [model.read_weights(path) for path in options.weights]
-    if options.only != "quality":
+    if options.only in ("times", None):
         lines = list(read_lines(options.data / "multi30k/val.fr.gz"))[: options.sentences]
         times(model, runs[0], lines, options.runs)
-    if options.only != "times":
+    if options.only in ("quality", None):
         quality(model, runs, options.data, options.held_out, Runtime(threads=options.threads))
 
 

@@ -3,6 +3,10 @@
 The thesis (5.6) needs 120 s for as many with a trigram model. Make the model with
 `dragoman import moses ../shared/data/moses/fr-en/moses.tuned.ini --out MODEL`; `--arpa` adds a row for its language
 model replaced by another, of order 5, say.
+
+`--proposals` measures effective samples a second of processor time instead, of plain Gibbs sampling and of scans drawn
+with the language model cut to a lower order and accepted or rejected step by step or as a whole (thesis, 8.2.1).
+`--arrival` compares the mean scores of short chains, heated or with adaptive jumps, with those of long chains.
 """
 
 from __future__ import annotations
@@ -72,6 +76,72 @@ def timed(
     return best_of(runs, lambda: run_chains(space, settings, starts=starts, runtime=runtime))
 
 
+def proposals(model: Model, lines: list[str], samples: int) -> None:
+    """Effective samples (of scores) a second, beside plain Gibbs sampling."""
+    order = next(iter(model.language_models.values())).order
+    translator = PhraseTranslator(model)
+    plain = Sampling(samples=samples, chains=2, initial="monotone", jump_every=0)
+    rows: list[tuple[str, Sampling]] = [("none (plain Gibbs)", plain)]
+    for lower in range(1, min(order, 4)):
+        proposed = replace(plain, proposal_order=lower)
+        rows += [
+            (f"order {lower}, each step", proposed),
+            (f"order {lower}, whole scans", replace(proposed, accept="scan")),
+        ]
+    print("| T | proposal | accepted | processor, s | effective samples | a second | times plain |")
+    print("|---|---|---|---|---|---|---|")
+    for temperature in (1.0, 0.2):
+        reference = 0.0
+        for name, options in rows:
+            sampler = Sampler.of(translator, replace(options, temperature=temperature))
+            list(sampler.batches(lines[:1], features=False))  # the language model is cut once
+            used = time.process_time()
+            batches = list(sampler.batches(lines, features=False))
+            used = time.process_time() - used
+            effective = float(sum(batch.agreement.effective_samples.sum() for batch in batches))
+            tested = sum(int(batch.scans_tested.sum()) for batch in batches)
+            accepted = sum(int(batch.scans_accepted.sum()) for batch in batches)
+            rate = effective / used
+            reference = reference or rate
+            share = f"{accepted / tested:.1%} of scans" if tested else ""
+            print(
+                f"| {temperature:g} | {name} | {share} | {used:.2f} | {effective:,.0f} | {rate:,.0f} "
+                f"| {rate / reference:.2f} |",
+                flush=True,
+            )
+
+
+def arrival(model: Model, lines: list[str], samples: int) -> None:
+    """Mean scores after the burn-in, less those of long chains that were never heated, in units of the temperature."""
+    translator = PhraseTranslator(model)
+
+    def run(options: Sampling) -> tuple[np.ndarray, float, float, float]:
+        used = time.process_time()
+        batches = list(Sampler.of(translator, options).batches(lines, seed=3, features=False))
+        used = time.process_time() - used
+        parts = [batch.samples.sentence(i) for batch in batches for i in range(len(batch.samples))]
+        means = np.array([part.scores @ part.probabilities for part in parts]) / options.temperature
+        tried, accepted = np.array([batch.counts("jump") for batch in batches]).sum(axis=0)
+        effective = np.median(np.concatenate([batch.agreement.effective_samples for batch in batches]))
+        return means, accepted / max(tried, 1), float(effective), used
+
+    print("| T | burn-in | mean | worst sentence | jumps accepted | effective samples, median | processor, s |")
+    print("|---|---|---|---|---|---|---|")
+    for temperature in (0.05, 0.1, 0.2, 1.0):
+        adaptive = Sampling(samples=200, chains=4, temperature=temperature)
+        heated = replace(adaptive, adaptive_jumps=False)
+        long = replace(heated, start_temperature=temperature, burn_in=500, samples=samples, jump_every=2)
+        expected, *_ = run(long)
+        for name, options in (("heated", heated), ("adaptive", adaptive)):
+            means, accepted, effective, used = run(options)
+            off = means - expected
+            print(
+                f"| {temperature:g} | {name} | {off.mean():.3f} | {off[np.abs(off).argmax()]:.2f} | {accepted:.1%} "
+                f"| {effective:.0f} | {used:.1f} |",
+                flush=True,
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=PROJECT / "../shared/data")
@@ -81,6 +151,9 @@ def main() -> None:
     parser.add_argument("--options", type=float, default=8.68)
     parser.add_argument("--scans", type=int, default=10_000)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--proposals", action="store_true", help="measure proposals of lower orders instead")
+    parser.add_argument("--arrival", action="store_true", help="measure where chains are after the burn-in instead")
+    parser.add_argument("--sentences", type=int, default=20, help="of --proposals and --arrival")
     arguments = parse_arguments(parser, "--data {data} --model {model} --words 8 --scans 200 --runs 1")
     with gzip.open(arguments.data / "multi30k/test_2016_flickr.fr.gz", "rt", encoding="utf-8") as file:
         lines = [line.strip() for line in file]
@@ -89,6 +162,12 @@ def main() -> None:
     if arguments.arpa:
         lm = LanguageModel.from_ngrams(read_arpa(arguments.arpa))
         models.append(replace(models[0], language_models={"lm": lm}))
+    if arguments.proposals:
+        proposals(models[-1], lines[: arguments.sentences], arguments.scans)
+        return
+    if arguments.arrival:
+        arrival(models[-1], lines[: arguments.sentences], arguments.scans)
+        return
     no_jumps = Schedule(jump_every=0)
     rows = [
         ("systematic scan", no_jumps, 1, 1),

@@ -2,7 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
+
+from dragoman.forest.kbest import kbest
+from dragoman.formats.hypergraph_jsonl import read_hypergraphs
 
 
 @pytest.fixture
@@ -54,6 +58,11 @@ def test_every_flag_does_something(dragoman, model, source, tmp_path):
         ["--thin", "3"],
         ["--chains", "1"],
         ["--initial", "random"],
+        ["--initial", "random-decoding", "--no-adaptive-jumps"],
+        ["--no-adaptive-jumps"],
+        ["--scan", "random", "--positions", "changes"],
+        ["--proposal-order", "1"],
+        ["--proposal-order", "1", "--accept", "scan"],
         ["--jump-every", "0"],
         ["--reorder", "0"],
         ["--reordering-limit", "0"],
@@ -71,6 +80,13 @@ def test_every_flag_does_something(dragoman, model, source, tmp_path):
     [
         (["--samples", "0"], 2, "--samples is 0; expected at least 1"),
         (["--temperature", "0"], 2, "--temperature is 0.0; expected at least 1e-06"),
+        (["--positions", "changes"], 2, "positions are drawn by their changes in random scans"),
+        (["--accept", "scan"], 2, "whole scans are accepted or rejected if they are proposed with other models"),
+        (
+            ["--accept", "scan", "--proposal-order", "1", "--collect", "pass"],
+            2,
+            "a sample for each operator's pass was asked for, and passes are not accepted or rejected one by one",
+        ),
         (["--temperature", "nan"], 2, "--temperature is nan; expected a finite number"),
         (["--global-feature", "length_ratio"], 2, "--global-feature is 'length_ratio'; expected NAME=WEIGHT"),
         (["--global-feature", "size=1"], 2, "no global_feature is called 'size'; there are bracket_balance"),
@@ -86,6 +102,17 @@ def test_bad_flags(dragoman, model, source, tmp_path, unchanged, flags, code, se
     result = dragoman("sample", "--model", model, "--source", source, "--out", tmp_path / "out", *flags)
     assert result.code == code
     assert result.error.startswith(sentence)
+
+
+def test_packed_samples(dragoman, model, source, tmp_path):
+    out, packed = tmp_path / "samples.jsonl", tmp_path / "packed.jsonl"
+    arguments = ["sample", "--model", model, "--source", source, "--samples", "50", "--out", out]
+    assert dragoman(*arguments, "--hypergraphs", packed).code == 0
+    lists = [json.loads(line)["derivations"] for line in out.read_text(encoding="utf-8").splitlines()]
+    for derivations, graph in zip(lists, read_hypergraphs(packed), strict=True):
+        found = kbest(graph, 10_000)
+        assert sorted(np.exp(found.scores)) == pytest.approx(sorted(row["probability"] for row in derivations))
+        assert graph.edges <= 2 + sum(1 + len(row["segmentation"]) for row in derivations)
 
 
 def test_chains_that_disagree_are_counted(dragoman, model, source, tmp_path):

@@ -20,6 +20,7 @@ from dragoman.search.translator import Translator
 from dragoman.tuning.methods.mert import Mert
 from dragoman.tuning.runs.job import Job
 from dragoman.tuning.runs.loop import Loop
+from dragoman.tuning.runs.run import Run
 
 pytestmark = pytest.mark.slow
 

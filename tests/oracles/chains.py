@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -38,13 +38,22 @@ class EnumeratedCase(Protocol):
 
 
 def chain_space(
-    translator: Translator, lines: Sequence[str], *, jumps: bool = False, proposal: Weights | None = None, **parts: Any
+    translator: Translator,
+    lines: Sequence[str],
+    *,
+    jumps: bool = False,
+    proposal: Weights | None = None,
+    proposal_order: int | None = None,
+    **parts: Any,
 ) -> AnySpace:
     """The space of some sentences, with the lattices of a narrow search if there are jumps into them."""
     space = replace(space_for(translator.model.kind).of(translator, lines), **parts)
     if jumps and space.jumps_use_forests:
         space = space.search(NARROW, forests=True, runtime=Runtime())
-    return space if proposal is None else replace(space, proposal=space.batch.reweighted(proposal))
+    drawn_from = None if proposal is None else space.batch.reweighted(proposal)
+    if proposal_order is not None:
+        drawn_from = (drawn_from or space.batch).of_lower_order(proposal_order)
+    return replace(space, proposal=drawn_from)
 
 
 def run(
@@ -88,6 +97,7 @@ def ends_of_scans(
     *,
     seed: int,
     thin: int = 1,
+    settings: Mapping[str, Any] | None = None,
     **parts: Any,
 ) -> NDArray[np.float64]:
     """Run a chain from each start; how many end in each derivation. `parts` are those of the space."""
@@ -100,6 +110,7 @@ def ends_of_scans(
         thin=thin,
         temperature=temperature,
         starts=Ragged.of(starts, np.int32),
+        **(settings or {}),
     )
     return counts_of(visited, list(case.scores))
 

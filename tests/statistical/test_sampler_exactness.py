@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -68,6 +69,97 @@ def test_steps_drawn_from_other_weights_leave_the_distribution_as_it_is():
         schedule, weights = random_schedule(rng), other_weights(case, rng)
         found.append(stationary_p_value(case, schedule, float(rng.uniform(0.5, 3)), COPIES, 7 * seed, proposal=weights))
     assert_uniform(found, 35)
+
+
+@pytest.mark.parametrize("scan", ["systematic", "random"])
+def test_whole_scans_drawn_from_other_weights_or_lower_orders_leave_the_distribution_as_it_is(scan):
+    found = []
+    for seed in range(60):
+        case = Case(27_000 + seed)
+        rng = np.random.default_rng(seed)
+        # Half of the proposals have other weights, without the language model; half have it cut to unigrams.
+        proposal = {"proposal": other_weights(case, rng)} if seed % 2 else {"proposal_order": 1}
+        found.append(
+            stationary_p_value(
+                case,
+                replace(random_schedule(rng), scan=scan),
+                float(rng.uniform(0.5, 3)),
+                COPIES,
+                7 * seed,
+                settings={"whole_scans": True},
+                **proposal,
+            )
+        )
+    assert_uniform(found, 35)
+
+
+def test_whole_scans_see_global_features():
+    found = []
+    for seed in range(12):
+        case = Case(22_000 + seed)
+        rng = np.random.default_rng(seed)
+        functions = GlobalFunctions([LongWords()], Weights({"long_words": 0.7}))
+        values = {row: 0.7 * value for row, value in word_counts(case).items()}
+        found.append(
+            stationary_p_value(
+                case,
+                random_schedule(rng),
+                float(rng.uniform(0.5, 3)),
+                500,
+                seed,
+                functions=functions,
+                values=values,
+                proposal=other_weights(case, rng),
+                settings={"whole_scans": True},
+            )
+        )
+    assert_uniform(found, 6)
+
+
+def test_a_whole_scan_that_is_accepted_at_a_wrong_temperature_is_noticed():
+    found = []
+    for seed in range(12):
+        case = Case(27_000 + seed)
+        settings = {"whole_scans": True}
+        found.append(
+            stationary_p_value(
+                case, Schedule(jump_every=0), 1.0, COPIES, seed, drawn_at=2.0, proposal_order=1, settings=settings
+            )
+        )
+    assert min(p for p in found if p is not None) < 1e-6
+
+
+def test_positions_by_changes_leave_the_distribution_as_it_is():
+    found = []
+    for seed in range(60):
+        case = Case(28_000 + seed)
+        rng = np.random.default_rng(seed)
+        schedule, temperature = replace(random_schedule(rng), scan="random"), float(rng.uniform(0.5, 3))
+        settings = {"by_changes": True, "burn_in": np.full(8, temperature)}
+        found.append(stationary_p_value(case, schedule, temperature, COPIES, 7 * seed, settings=settings))
+    assert_uniform(found, 35)
+
+
+def test_adaptive_jumps_sample_the_distribution():
+    found = []
+    for seed, case in enumerate(itertools.islice(large_cases(29_000), 6)):
+        temperature = float(np.random.default_rng(seed).uniform(0.2, 1.5))
+        visited = run_case(
+            case,
+            Schedule(jump_every=10, forward_share=0.3),
+            samples=20_000,
+            chains=4,
+            thin=6,
+            burn_in=np.full(50, 3 * temperature),
+            temperature=temperature,
+            adaptive_jumps=True,
+            runtime=Runtime(threads=2),
+        )
+        rows = list(case.scores)
+        expected = probabilities(np.array([case.scores[row] for row in rows]), temperature)
+        counts = counts_of(visited, rows)
+        found.append(p_value(counts, expected * counts.sum()))
+    assert_uniform(found, 5)
 
 
 def test_global_features_take_part():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -27,16 +28,15 @@ from dragoman.cli.shell.loading import load_translator, read_source, try_count_l
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
 from dragoman.core.runtime import Runtime
+from dragoman.formats.hypergraph_jsonl import format_hypergraph
 from dragoman.formats.samples_jsonl import format_samples
-from dragoman.sampling.diagnostics.convergence import r_hat_of_counts
+from dragoman.sampling.diagnostics.agreement import AgreementReport
 from dragoman.sampling.draw import Draw
+from dragoman.sampling.packing import pack
 from dragoman.sampling.sampler import SampleBatch
 from dragoman.sampling.schedule import Sampling
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.translation.stream import Outputs, Stream
-
-#: Chains with an R-hat above this call for more samples.
-_CUSTOMARY_R_HAT = 1.1
 
 
 def register(app: typer.Typer) -> None:
@@ -49,6 +49,7 @@ def register(app: typer.Typer) -> None:
             "dragoman sample --model model --source test.fr --out samples.jsonl.gz",
             "dragoman sample --model model --source test.fr --samples 5000 --chains 4 --temperature 0.5 --out s.jsonl",
             "dragoman sample --model model --source test.fr --global-feature length_ratio=2 --out s.jsonl",
+            "dragoman sample --model model --source test.fr --out s.jsonl --hypergraphs packed.jsonl.gz",
             "dragoman sample --model model --source test.fr --cluster tcp://10.0.0.1:8786 --out s.jsonl",
         ],
     )
@@ -68,6 +69,10 @@ def register(app: typer.Typer) -> None:
         global_feature: Annotated[
             list[str] | None,
             typer.Option(metavar="NAME=WEIGHT", help="A global feature to add, with its weight; repeatable."),
+        ] = None,
+        hypergraphs: Annotated[
+            Path | None,
+            typer.Option(help="JSONL with the samples of each sentence packed as a hypergraph, shared parts once."),
         ] = None,
         documents: Documents = None,
         trees: Trees = None,
@@ -100,6 +105,7 @@ def register(app: typer.Typer) -> None:
         with (
             machine.open_for(model, runtime=runtime) as opened,
             open_output(out) as stream,
+            nullcontext() if hypergraphs is None else open_output(hypergraphs) as packed,
             runtime.counter("sampling", try_count_lines(source)) as more,
         ):
             text = Stream(translator, model, prepared=prepared, runtime=opened.quiet())
@@ -107,6 +113,9 @@ def register(app: typer.Typer) -> None:
                 assert result.samples is not None
                 line = format_samples(result.samples.samples, 0, result.number)
                 stream.write(line.encode() + b"\n")
+                if packed is not None:
+                    graph = pack(result.samples.samples, 0)
+                    packed.write(format_hypergraph(graph, result.number).encode() + b"\n")
                 report.add(result.samples)
                 more(1)
         report.show(bool(sampling.jump_every), runtime=runtime)
@@ -132,7 +141,10 @@ class _Report:
     derivations: int = 0
     translations: int = 0
     disconnected: int = 0
-    r_hats: list[float] = field(default_factory=list)
+    chains: int = 0
+    scans: int = 0
+    scans_accepted: int = 0
+    agreement: AgreementReport = field(default_factory=AgreementReport)
     tried: Counter[str] = field(default_factory=Counter)
     accepted: Counter[str] = field(default_factory=Counter)
 
@@ -146,9 +158,10 @@ class _Report:
             for first, last in zip(samples.sentences[:-1].tolist(), samples.sentences[1:].tolist(), strict=True)
         )
         self.disconnected += int((part.components > 1).sum())
-        if samples.chains > 1:
-            parts = map(samples.sentence, range(len(samples)))
-            self.r_hats += [r_hat_of_counts(sentence.scores, sentence.counts) for sentence in parts]
+        self.agreement.add(part.agreement)
+        self.scans += int(part.scans_tested.sum())
+        self.scans_accepted += int(part.scans_accepted.sum())
+        self.chains = samples.chains
         for move in part.moves:
             tried, accepted = part.counts(move)
             self.tried[move] += tried
@@ -156,31 +169,33 @@ class _Report:
 
     def show(self, jumps: bool, *, runtime: Runtime) -> None:
         """Print the table."""
+        r_hats, effective = self.agreement.r_hats, self.agreement.effective_samples
         rows: list[tuple[str, str]] = [
             ("sentences", f"{self.sentences:,}"),
             ("with a disconnected segmentation graph", f"{self.disconnected:,}"),
             ("distinct derivations", f"{self.derivations:,}"),
             ("distinct translations", f"{self.translations:,}"),
             *(
-                (
-                    f"{move.replace('_', ' ')}s accepted",
-                    f"{self.accepted[move]:,} of {tried:,} ({self.accepted[move] / tried:.1%})",
-                )
+                (f"{move.replace('_', ' ')}s accepted", _share(self.accepted[move], tried))
                 for move, tried in self.tried.items()
                 if tried
             ),
-            *([("largest R-hat of scores over chains", f"{max(self.r_hats):.2f}")] if self.r_hats else []),
+            *([("whole scans accepted", _share(self.scans_accepted, self.scans))] if self.scans else []),
+            *(
+                [("largest R-hat of scores over chains", f"{r_hats.max():.2f}")]
+                if self.chains > 1 and len(r_hats)
+                else []
+            ),
+            *([("smallest effective sample size", f"{effective.min():.0f}")] if len(effective) else []),
             ("seconds", f"{time.monotonic() - self.start:.1f}"),
         ]
         terminal.diagnostics().print(terminal.table("Samples", ["", ""], rows))
-        apart = sum(value > _CUSTOMARY_R_HAT for value in self.r_hats)
-        if apart:
-            runtime.warn(
-                f"the chains of {apart:,} of {self.sentences:,} sentences disagree: the R-hat of their scores is above "
-                f"{_CUSTOMARY_R_HAT} (largest: {max(self.r_hats):.2f}); use more samples, or a longer --burn-in"
-            )
         if self.disconnected and not jumps:
             runtime.warn(
                 f"{self.disconnected} sentences have segmentations that the operators cannot reach from others; "
                 "use jumps (--jump-every) to reach them all"
             )
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part:,} of {whole:,} ({part / whole:.1%})"

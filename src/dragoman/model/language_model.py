@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -112,6 +112,10 @@ class LanguageModel:
                     raise DataError(f"the n-gram '{ngrams.vocab.text(table.words[duplicate])}' occurs twice")
                 duplicate -= len(table)
         return cls(ngrams.vocab, slots, states, unigrams, bounds, implied_slots, implied_words)
+
+    def cut(self, order: int) -> LanguageModel:
+        """Return the model of its n-grams up to an order; recent ones are remembered."""
+        return self if order >= self.order else _cut(self, order)
 
     def about(self) -> dict[str, Any]:
         """Return its description in `model.toml`."""
@@ -326,6 +330,14 @@ class LanguageModel:
             by_ids = np.lexsort(words.T[::-1])
             orders.append(_table(words[by_ids], entries[rows[by_ids]], states, self.bounds, n))
         return NGrams(self.vocab, tuple(orders))
+
+
+@lru_cache(maxsize=8)
+def _cut(model: LanguageModel, order: int) -> LanguageModel:
+    *lower, last = model.to_ngrams().orders[:order]
+    return LanguageModel.from_ngrams(
+        NGrams(model.vocab, (*lower, replace(last, backoffs=np.zeros_like(last.backoffs))))
+    )
 
 
 def _power(exponent: float) -> float:

@@ -23,7 +23,8 @@ class ChainSettings:
 
     `burn_in` are the temperatures of the scans before the first sample. With `per_pass` there is a sample for each
     operator's pass, not for each scan. `trace` keeps the order of samples in time. Sentence `s` has random numbers of
-    its own that depend on the seed, on `first_number + s` and on the chain only.
+    its own that depend on the seed, on `first_number + s` and on the chain only. For `adaptive_jumps`, `by_changes` and
+    `whole_scans` see the options `adaptive_jumps`, `positions` and `accept` of `Sampling`.
     """
 
     schedule: Schedule
@@ -36,6 +37,9 @@ class ChainSettings:
     per_pass: bool = False
     trace: bool = False
     first_number: int = 0
+    adaptive_jumps: bool = False
+    by_changes: bool = False
+    whole_scans: bool = False
 
     @classmethod
     def sampling(cls, options: Sampling, *, seed: int, trace: bool, first_number: int) -> ChainSettings:
@@ -51,6 +55,10 @@ class ChainSettings:
             per_pass=options.collect == "pass",
             trace=trace,
             first_number=first_number,
+            # The trial scans are part of a burn-in, and a start temperature that is asked for is used.
+            adaptive_jumps=options.adaptive_jumps and options.burn_in > 0 and options.start_temperature is None,
+            by_changes=options.positions == "changes",
+            whole_scans=options.accept == "scan",
         )
 
     @classmethod
@@ -83,6 +91,9 @@ class ChainSettings:
             forward_share=schedule.forward_share,
             max_seconds=np.inf if schedule.max_seconds is None else schedule.max_seconds,
             trace=self.trace,
+            adaptive_jumps=self.adaptive_jumps,
+            by_changes=self.by_changes,
+            whole_scans=self.whole_scans,
         )
 
 
@@ -93,7 +104,7 @@ class ChainResult:
     The derivations of sentence `s` are rows `sentences[s]` to `sentences[s + 1]`, in the terms of their kind of model;
     their `scores` are without global features. `counts` are by derivation and chain, and `trace` has the row of each
     sample. Other arrays have sentence and chain as their first axes; columns of `tried` and `accepted` are the moves of
-    the space.
+    the space. Where whole scans are accepted or rejected, `scans_tested` and `scans_accepted` count them.
 
     `best_scores` have the global features of sentences, but not those of documents. `document_scores`, by document and
     chain, have all features: where some see documents, the `best` derivations of a document are those that were best
@@ -112,6 +123,8 @@ class ChainResult:
     seconds: NDArray[np.float64]
     tried: NDArray[np.int64]
     accepted: NDArray[np.int64]
+    scans_tested: NDArray[np.int64]
+    scans_accepted: NDArray[np.int64]
     document_scores: NDArray[np.float64]
     document_values: NDArray[np.float64] | None
 
@@ -153,7 +166,7 @@ def _result(out: dict[str, NDArray[Any]], settings: ChainSettings, document_feat
     """Return what a kernel gave, by sentence and chain."""
     chains, samples = settings.chains, settings.samples
     best_scores = out["best_scores"].reshape(-1, chains)
-    # Steps and changes of three operators each, jumps tried and accepted, samples.
+    # Steps and changes of three operators each, jumps tried and accepted, samples, whole scans tried and accepted.
     statistics = out["statistics"].reshape(len(best_scores), chains, -1)
     document_values = None
     if settings.trace and document_features:
@@ -170,6 +183,8 @@ def _result(out: dict[str, NDArray[Any]], settings: ChainSettings, document_feat
         seconds=out["seconds"].reshape(-1, chains),
         tried=statistics[:, :, [0, 1, 2, 6]],
         accepted=statistics[:, :, [3, 4, 5, 7]],
+        scans_tested=statistics[:, :, 9],
+        scans_accepted=statistics[:, :, 10],
         document_scores=out["document_scores"].reshape(-1, chains) if "document_scores" in out else best_scores,
         document_values=document_values,
     )
@@ -186,6 +201,17 @@ def _checked_rates(space: AnySpace, settings: ChainSettings) -> tuple[float, ...
             raise UsageError(f"the chain has no moves and no jumps; expected {names} or jumps")
         if settings.per_pass:
             raise UsageError(f"a sample for each operator's pass was asked for, and no operator; expected {names}")
+    if settings.by_changes and schedule.scan != "random":
+        raise UsageError("positions are drawn by their changes in random scans; expected --scan random")
+    if settings.whole_scans and space.proposal is None:
+        raise UsageError(
+            "whole scans are accepted or rejected if they are proposed with other models or weights; "
+            "expected --proposal-order or --proposal-weights"
+        )
+    if settings.whole_scans and settings.per_pass:
+        raise UsageError(
+            "a sample for each operator's pass was asked for, and passes are not accepted or rejected one by one"
+        )
     for value in (settings.temperature, *settings.burn_in.tolist()):
         if not (np.isfinite(value) and value > 0):
             raise UsageError(f"the temperature is {value}; expected a finite number above 0")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.core.samples import DocumentTrace, Samples
 from dragoman.features import GlobalFeature
 from dragoman.sampling.chains import ChainResult, ChainSettings, refuse_document_features, run_chains
+from dragoman.sampling.diagnostics.agreement import AgreementReport, ChainAgreement
 from dragoman.sampling.global_features import GlobalFunctions, document_parts
 from dragoman.sampling.schedule import Sampling
 from dragoman.sampling.search_forest import Forest
@@ -36,7 +37,8 @@ class SampleBatch:
     `derivations` has a row for each row of the samples: the derivation as its kind of model writes it, which a `Forest`
     can look up. `tried` and `accepted` count the `moves` by sentence, chain and move. `collected` is the number of
     samples by sentence and chain: fewer than asked for if time ran out. `components` is the number of parts that the
-    derivations of each sentence fall into, between which only jumps lead.
+    derivations of each sentence fall into, between which only jumps lead. Where whole scans are accepted or rejected,
+    `scans_tested` and `scans_accepted` count them by sentence and chain.
     """
 
     samples: Samples
@@ -46,6 +48,9 @@ class SampleBatch:
     accepted: NDArray[np.int64]
     collected: NDArray[np.int64]
     components: NDArray[np.int64]
+    scans_tested: NDArray[np.int64]
+    scans_accepted: NDArray[np.int64]
+    agreement: ChainAgreement
 
     def counts(self, move: str) -> tuple[int, int]:
         """Return how often a move was tried and accepted in total."""
@@ -63,6 +68,9 @@ class SampleBatch:
             accepted=self.accepted[at],
             collected=self.collected[at],
             components=self.components[at],
+            scans_tested=self.scans_tested[at],
+            scans_accepted=self.scans_accepted[at],
+            agreement=self.agreement.sentence(i),
         )
 
 
@@ -124,6 +132,7 @@ class Sampler:
         weighted = [feature for feature in chosen if weights.get(feature.name) != 0]
         self._weighted_functions = GlobalFunctions(weighted, weights) if weighted else None
         self._space_type = space_for(translator.model.kind)
+        options.refuse(self._space_type.foreign_options, self._space_type.model_kind)
         refuse_document_features(self._space_type, self._weighted_functions)
 
     @property
@@ -142,9 +151,9 @@ class Sampler:
     ) -> Sampler:
         """Return a sampler for a translator's model.
 
-        With `proposal_weights`, steps are drawn from the same model under other weights (say, a small language model in
-        place of a large one) and accepted so that samples still follow the translator's weights (8.2.1 of
-        Arun's thesis). The model's global features take part, and so do `global_features`; the translator's weights
+        With `proposal_weights`, steps are drawn from the same model under other weights and accepted so that samples
+        still follow the translator's weights; `options.proposal_order` draws them with smaller language models (8.2.1
+        of Arun's thesis). The model's global features take part, and so do `global_features`; the translator's weights
         have a weight for each, by name.
         """
         return cls(translator, options, proposal_weights, global_features)
@@ -152,6 +161,14 @@ class Sampler:
     def sample(self, lines: Iterable[str], **how: Unpack[SampleArguments]) -> Iterator[Samples]:
         """Sample tokenised sentences, in order, a batch at a time; for the arguments see `SampleArguments`."""
         return (part.samples for part in self.batches(lines, **how))
+
+    def evidence(self, lines: Iterable[str], **how: Unpack[SampleArguments]) -> Iterator[Samples]:
+        """Sample like `sample`, and warn at the end if the chains of some sentence disagree."""
+        report = AgreementReport()
+        for part in self.batches(lines, **how):
+            report.add(part.agreement)
+            yield part.samples
+        report.warn(how.get("runtime", self.translator.runtime))
 
     def batches(self, lines: Iterable[str], **how: Unpack[SampleArguments]) -> Iterator[SampleBatch]:
         """Sample like `sample`, and return statistics of the chains too."""
@@ -167,29 +184,42 @@ class Sampler:
                 functions=functions if self._space_type.joins_documents else self._weighted_functions,
                 documents=bounds,
             )
-            if self._proposal_weights is not None:
-                space = replace(space, proposal=space.batch.reweighted(self._proposal_weights))
-            settings = ChainSettings.sampling(self.options, seed=request.seed, trace=request.trace, first_number=number)
-            space, starts = self._starts(space, runtime)
+            space = replace(space, proposal=self._proposal(space.batch))
+            # The order in time says how many samples are effective, whether or not the caller needs it.
+            settings = ChainSettings.sampling(self.options, seed=request.seed, trace=True, first_number=number)
+            space, starts = self._starts(space, request.seed, number, runtime)
             chains = run_chains(space, settings, starts=starts, runtime=runtime)
             short = int((chains.collected.min(axis=1) < self.options.samples).sum())
             if short:
                 runtime.warn(f"the time was over for {short} of sentences {number + 1} to {number + len(part)}")
+            samples = _samples(space, chains, functions, features=request.features)
+            assert samples.trace is not None
             yield SampleBatch(
-                samples=_samples(space, chains, functions, features=request.features),
+                samples=samples if request.trace else replace(samples, trace=None, documents=None),
                 derivations=chains.derivations,
                 moves=space.moves,
                 tried=chains.tried,
                 accepted=chains.accepted,
                 collected=chains.collected,
                 components=space.components(runtime),
+                scans_tested=chains.scans_tested,
+                scans_accepted=chains.scans_accepted,
+                agreement=ChainAgreement.of(samples, samples.trace),
             )
             number += len(part)
+
+    def _proposal(self, batch: Any) -> Any:
+        """Return the batch that steps are drawn from, if it is not the batch itself."""
+        proposal = None if self._proposal_weights is None else batch.reweighted(self._proposal_weights)
+        order = self.options.proposal_order
+        return proposal if order is None else (proposal or batch).of_lower_order(order)
 
     def _space(self, lines: Sequence[str]) -> AnySpace:
         return self._space_type.of(self.translator, lines)
 
-    def _starts(self, space: AnySpace, runtime: Runtime) -> tuple[AnySpace, Ragged[np.int32] | None]:
+    def _starts(
+        self, space: AnySpace, seed: int, first_number: int, runtime: Runtime
+    ) -> tuple[AnySpace, Ragged[np.int32] | None]:
         """Return where chains start, and the space with what a search found, if starts or jumps need one."""
         initial = self.options.initial
         forests = bool(self.options.jump_every) and space.jumps_use_forests
@@ -202,8 +232,11 @@ class Sampler:
         monotone = space.monotone(runtime)
         if initial == "monotone":
             return space, monotone
+        found = space.best_found() if initial == "beam" else None
+        if found is None:
+            found = space.random_decoding(self.translator.limits, seed, first_number, runtime)
         # Sentences that are too large for the search start with the best monotone derivation.
-        rows = [row if len(row) else plain for row, plain in zip(space.best_found(), monotone, strict=True)]
+        rows = [row if len(row) else plain for row, plain in zip(found, monotone, strict=True)]
         return space, Ragged.concatenate([Ragged(row, np.array([0, len(row)])) for row in rows])
 
     def forest(self, line: str, limits: SearchLimits) -> Forest | None:

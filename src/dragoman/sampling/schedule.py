@@ -66,13 +66,34 @@ class Sampling(Schedule):
     )
     temperature: float = option(1.0, "scores of derivations are divided by this", minimum=1e-6)
     thin: int = option(1, "keep every n-th sample", minimum=1)
+    adaptive_jumps: bool = option(
+        True,
+        "phrase-based models: where most jumps into the lattice are accepted in trial scans, burn in without heating, "
+        "and jump after each scan; only if the start temperature is the default",
+    )
+    positions: Literal["uniform", "changes"] = option(
+        "uniform",
+        "phrase-based models, random scans: draw positions uniformly, or after burn-in half of them by how often they "
+        "changed in it",
+    )
+    proposal_order: int | None = option(
+        None,
+        "phrase-based models: propose steps with the language models cut to this order, with a Metropolis-Hastings "
+        "correction",
+        minimum=1,
+    )
+    accept: Literal["step", "scan"] = option(
+        "step",
+        "phrase-based models: of proposals with other models or weights, accept or reject each step, or whole scans",
+    )
     collect: Literal["scan", "pass"] = option(
         "scan", "take a sample after each scan, or after each operator's pass within it"
     )
-    initial: Literal["gloss", "monotone", "random", "beam"] = option(
+    initial: Literal["gloss", "monotone", "random", "random-decoding", "beam"] = option(
         "beam",
         "start from the best option of each word, the best monotone phrases (of rules, both are the best derivation"
-        " without context), a random derivation, or the decoder's best",
+        " without context), a derivation drawn at random, the decoder's best under random scores (phrase-based models),"
+        " or the decoder's best",
     )
 
     @property

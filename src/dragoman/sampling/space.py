@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.corpus import Corpus, Vocab
+from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
@@ -131,6 +132,10 @@ class DerivationSpace(ABC, Generic[_Translator, _Batch, _Found]):
     @abstractmethod
     def monotone(self, runtime: Runtime) -> Ragged[np.int32]:
         """Return the derivation of each sentence that is best without a look at context, with phrases in order."""
+
+    def random_decoding(self, limits: SearchLimits, seed: int, first_number: int, runtime: Runtime) -> Ragged[np.int32]:
+        """Return the best derivation of each sentence under random scores; `first_number` sentences come before."""
+        raise UsageError(f"initial is random-decoding, which chains of a {self.model_kind} model do not know")
 
     @abstractmethod
     def search(self, limits: SearchLimits, *, forests: bool, runtime: Runtime) -> Self:

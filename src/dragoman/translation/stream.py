@@ -16,6 +16,7 @@ from dragoman.decision.rule import Evidence, Rule
 from dragoman.decision.settings import Decision
 from dragoman.formats.penn_trees import TreeFile
 from dragoman.sampling.annealing import anneal
+from dragoman.sampling.diagnostics.agreement import AgreementReport, ChainAgreement
 from dragoman.sampling.draw import Draw, document_shards
 from dragoman.sampling.sampler import SampleBatch
 from dragoman.sampling.schedule import Annealing, Sampling
@@ -76,8 +77,8 @@ class SentenceResult:
 
     `text` is the translation in the requested form, empty if there is none, and `translation` its derivation, in the
     words of the model. A forced target may have no derivation, for instance because the search for it would have been
-    too large. `more_texts` are the choices of `more_rules`. `entropy` is that of the samples by which a decision was
-    made: of the relative frequencies of derivations, in nats.
+    too large. `more_texts` are the choices of `more_rules`. Of samples by which a decision was made, `entropy` is that of
+    the relative frequencies of derivations, in nats, and `agreement` says whether their chains agree.
     """
 
     text: str = ""
@@ -87,6 +88,7 @@ class SentenceResult:
     samples: SampleBatch | None = None
     more_texts: tuple[str, ...] = ()
     entropy: float | None = None
+    agreement: ChainAgreement | None = None
     has_derivation: bool = True
     is_too_large: bool = False
     number: int = 0
@@ -155,6 +157,7 @@ class Stream:
         sharded = ShardedTranslator(self.translator, self.folder, runtime=self.runtime)
         forced = None if targets is None else iter(preparation.target(targets))
         together, work, number = self._sees_documents(outputs), ShardResults(outputs), 0
+        report = AgreementReport()
         for block in [itertools.chain.from_iterable(_blocks(lines))] if together else _blocks(lines):
             block, raw = itertools.tee(block)
             words = self._words(block, preparation, trees)
@@ -167,11 +170,14 @@ class Stream:
                 cased = [without_markup(line, preparation) for line in sources] if self.translator.markup else sources
                 texts = restoration.restore([result.text for result in found], cased)
                 numbers = range(number, number + len(found))
+                for result in found:
+                    report.add(result.agreement)
                 yield [
                     replace(result, number=i, source=source, text=text)
                     for result, i, source, text in zip(found, numbers, sources, texts, strict=True)
                 ]
                 number += len(found)
+        report.warn(self.runtime)
         if trees is not None:
             trees.finish()
 
@@ -215,7 +221,11 @@ class ShardResults:
             return self._decide(translator, shard, outputs.decision, runtime)
         if outputs.samples is not None:
             drawn = outputs.samples(translator, shard, runtime)
-            return [SentenceResult(samples=part.sentence(i)) for part in drawn for i in range(len(part.samples))]
+            return [
+                SentenceResult(samples=part.sentence(i), agreement=part.agreement.sentence(i))
+                for part in drawn
+                for i in range(len(part.samples))
+            ]
         if outputs.annealing is not None:
             return self._anneal(translator, shard, outputs.annealing)
         if outputs.forests or shard.targets is not None:
@@ -246,16 +256,18 @@ class ShardResults:
     def _decide(
         self, translator: Translator, shard: Shard, decision: Decision, runtime: Runtime
     ) -> list[SentenceResult]:
-        evidence: list[Evidence]
+        evidence: list[tuple[Evidence, ChainAgreement | None]]
         if self.outputs.samples is not None:
-            evidence = [part.samples for part in self.outputs.samples(translator, shard, runtime)]
+            drawn = self.outputs.samples(translator, shard, runtime)
+            evidence = [(part.samples, part.agreement) for part in drawn]
         else:
-            evidence = [decision.evidence_of(translator.search_shard(shard, forests=True), runtime=runtime)]
+            evidence = [(decision.evidence_of(translator.search_shard(shard, forests=True), runtime=runtime), None)]
         rules = (decision.rule, *self.outputs.more_rules)
         results = list[SentenceResult]()
-        for part in evidence:
+        for part, agreement in evidence:
             texts = zip(*(rule.decide(part, runtime=runtime).lines() for rule in rules), strict=True)
             entropies = part.entropies.tolist() if isinstance(part, Samples) else [None] * len(part)
-            for (text, *more), entropy in zip(texts, entropies, strict=True):
-                results.append(SentenceResult(text, more_texts=tuple(more), entropy=entropy))
+            for i, ((text, *more), entropy) in enumerate(zip(texts, entropies, strict=True)):
+                chains = None if agreement is None else agreement.sentence(i)
+                results.append(SentenceResult(text, more_texts=tuple(more), entropy=entropy, agreement=chains))
         return results

@@ -107,6 +107,21 @@ def test_scores_as_kenlm_does(order, text, tmp_path):
                 assert (mine.ngram_length, mine.oov) == (length, oov)
 
 
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_model_cut_to_an_order_has_its_ngrams_up_to_it(text, order):
+    whole = LanguageModel.from_ngrams(ngrams_of(kneser_ney(text, 3), 3))
+    cut = whole.cut(order)
+    assert (cut.order, cut.sizes) == (order, whole.sizes[:order])
+    for before, after in zip(whole.to_ngrams().orders[:order], cut.to_ngrams().orders, strict=True):
+        np.testing.assert_array_equal(after.words, before.words)
+        np.testing.assert_array_equal(after.logprobs, before.logprobs)
+    assert whole.cut(whole.order) is whole
+    assert whole.cut(order) is cut
+    for ngram, sentence in [(["w1"], "w1"), (["w1", "w2"], "w1 w2"), (["w1", "w2", "w3"], "w1 w2 w3")]:
+        scores = cut.full_scores(sentence, bos=False, eos=False)
+        assert [word.ngram_length for word in scores] == [min(word, order) for word in range(1, len(ngram) + 1)]
+
+
 def test_perplexity_counts_ends_and_oovs(text):
     lm = LanguageModel.from_ngrams(ngrams_of(kneser_ney(text, 3), 3))
     lines = ["w1 w2 nothing", "", "w3 else w1", "w2"]

@@ -91,7 +91,7 @@ def sample_drawer(
 ) -> SampleSource:
     """Return a function that draws samples as evidence for a decision rule."""
     chains = Sampler.of(translator, options)
-    return partial(chains.sample, seed=seed, features=False, runtime=runtime)
+    return partial(chains.evidence, seed=seed, features=False, runtime=runtime)
 
 
 Format = Annotated[

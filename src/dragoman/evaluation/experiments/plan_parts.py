@@ -207,7 +207,7 @@ class PlannedDecision:
         draw = None
         if self.by_samples:
             sampler = Sampler.of(translator, self.sampling)
-            draw = partial(sampler.sample, seed=seed, features=False)
+            draw = partial(sampler.evidence, seed=seed, features=False)
         return self.decision.gather(translator, lines, density=density, draw=draw)
 
 

@@ -54,6 +54,7 @@ template <std::size_t kinds>
 struct Statistics {
     std::array<std::int64_t, kinds> steps{}, changes{};  // of each kind of step
     std::int64_t jumps = 0, accepted = 0, collected = 0;
+    std::int64_t scans_tested = 0, scans_accepted = 0;  // where whole scans are accepted or rejected
 };
 
 }  // namespace dragoman::sampling

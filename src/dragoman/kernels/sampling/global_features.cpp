@@ -104,7 +104,8 @@ void bind_global_features(nb::module_& m) {
         Field{"samples", &Schedule::samples}, Field{"thin", &Schedule::thin}, Field{"burn_in", &Schedule::burn_in},
         Field{"temperature", &Schedule::temperature}, Field{"jump_every", &Schedule::jump_every},
         Field{"forward_share", &Schedule::forward_share}, Field{"max_seconds", &Schedule::max_seconds},
-        Field{"trace", &Schedule::trace});
+        Field{"trace", &Schedule::trace}, Field{"adaptive_jumps", &Schedule::adaptive_jumps},
+        Field{"by_changes", &Schedule::by_changes}, Field{"whole_scans", &Schedule::whole_scans});
 }
 
 }  // namespace dragoman::sampling

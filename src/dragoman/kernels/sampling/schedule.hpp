@@ -27,6 +27,9 @@ struct Schedule {
     double forward_share;     // of the jumps that do not come from the lattice
     double max_seconds;
     bool trace;
+    bool adaptive_jumps;  // skip the heating, and jump after each scan, where trial scans say that jumps arrive
+    bool by_changes;      // of random scans: after burn-in, visit points more often that changed more often in it
+    bool whole_scans;     // with a proposal: accept or reject whole scans, not steps
 
     std::int64_t passes() const { return std::ranges::count_if(rates, [](double rate) { return rate > 0; }); }
     void check() const {

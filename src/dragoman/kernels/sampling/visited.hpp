@@ -52,7 +52,8 @@ nb::dict collect(std::vector<Visited<kinds>>& visited, std::size_t sentences, co
             const auto& counted = one.statistics;
             statistics.insert(statistics.end(), counted.steps.begin(), counted.steps.end());
             statistics.insert(statistics.end(), counted.changes.begin(), counted.changes.end());
-            statistics.insert(statistics.end(), {counted.jumps, counted.accepted, counted.collected});
+            statistics.insert(statistics.end(), {counted.jumps, counted.accepted, counted.collected,
+                                                  counted.scans_tested, counted.scans_accepted});
             one.derivations = {};
         }
         for (std::size_t row = 0; row < all.size(); ++row) {
@@ -76,7 +77,7 @@ nb::dict collect(std::vector<Visited<kinds>>& visited, std::size_t sentences, co
     out["best_offsets"] = give(std::move(best_offsets));
     out["best_scores"] = give(std::move(best_scores));
     out["seconds"] = give(std::move(seconds));
-    out["statistics"] = give(std::move(statistics), 2 * kinds + 3);
+    out["statistics"] = give(std::move(statistics), 2 * kinds + 5);
     return out;
 }
 

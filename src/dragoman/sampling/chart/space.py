@@ -39,7 +39,10 @@ class ChartSpace(DerivationSpace[ChartTranslator, ChartBatch, ChartOutcome]):
 
     model_kind = "hierarchical"
     moves = ("subtree", "rule", "glue", "jump")
-    foreign_options = ("merge_split", "reorder", "retranslate", "forward_share", "collect")
+    foreign_options = (
+        *("merge_split", "reorder", "retranslate", "forward_share", "collect"),
+        *("adaptive_jumps", "positions", "proposal_order", "accept"),
+    )
     expected = "rules that cover it, or glue = true in the model's settings"
     jumps_use_forests = False
     check_batch = staticmethod(check_scores)

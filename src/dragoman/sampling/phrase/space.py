@@ -20,6 +20,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.sampling.phrase.lattices import Lattice, segmentation_components
+from dragoman.sampling.schedule import checked_seed
 from dragoman.sampling.search_forest import log_partitions
 from dragoman.sampling.space import Arrays, DerivationSpace, DerivationText, Features
 from dragoman.search.limits import SearchLimits
@@ -139,6 +140,14 @@ class PhraseSpace(DerivationSpace[PhraseTranslator, PhraseBatch, PhraseOutcome])
     def monotone(self, runtime: Runtime) -> Ragged[np.int32]:
         """Return the best monotone derivation of each sentence by what its options are worth alone."""
         return gloss(self.batch, runtime=runtime)
+
+    def random_decoding(self, limits: SearchLimits, seed: int, first_number: int, runtime: Runtime) -> Ragged[np.int32]:
+        """Return the decoder's best derivation of each sentence when options have random (normal) scores."""
+        sizes = np.diff(self.batch.options.offsets).tolist()
+        rngs = [np.random.default_rng([checked_seed(seed), first_number + i]) for i in range(len(sizes))]
+        scores = np.concatenate([np.empty(0), *(rng.normal(size=size) for rng, size in zip(rngs, sizes, strict=True))])
+        found = self.batch.with_scores(scores).search(limits, self.reordering_limit, runtime=runtime)
+        return found.derivations
 
     def search(self, limits: SearchLimits, *, forests: bool, runtime: Runtime) -> Self:
         """Return the space with what a search finds, which keeps its lattices for jumps if `forests` is set."""

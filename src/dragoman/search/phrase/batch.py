@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -94,6 +94,19 @@ class PhraseBatch:
         """Return the same options scored with other weights, with the same interpolation weights."""
         refuse_other_mixtures(self.model, self.weights, weights)
         return PhraseBatch(self.model, weights, self.options, self._lm_ids, self._trees)
+
+    def of_lower_order(self, order: int) -> PhraseBatch:
+        """Return the same options scored with the language models cut to an order."""
+        models = {name: lm.cut(order) for name, lm in self.model.language_models.items()}
+        model = replace(self.model, language_models=models)
+        return PhraseBatch(model, self.weights, self.options, self._lm_ids, self._trees)
+
+    def with_scores(self, local: NDArray[np.float64]) -> PhraseBatch:
+        """Return the same options with these scores, and nothing else: no context, no distance counts."""
+        model = replace(self.model, language_models={})
+        batch = PhraseBatch(model, Weights({}), self.options, (), self._trees)
+        batch.local = local
+        return batch
 
     @cached_property
     def local(self) -> NDArray[np.float64]:

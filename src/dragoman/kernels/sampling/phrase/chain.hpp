@@ -14,6 +14,12 @@
 // The chain may draw from one model (the proposal) and have the distribution of another (the target), with whatever a
 // `Correction` adds: a draw is then accepted by the Metropolis-Hastings rule. Because a draw does not depend on which
 // member of the block the chain is in, its ratio is that of the targets over that of the proposals.
+//
+// Whole scans can be accepted or rejected instead (thesis, 8.2.1), so that the target is asked once a scan. Let p~ be the
+// proposal's distribution and S the kernel of a scan under it. If S is reversible, p~(d) S(d, d') = p~(d') S(d', d), and the
+// ratio is p(d') p~(d) / (p(d) p~(d')). Each step K_i is reversible, as it draws from a block by p~. A scan in a fixed order
+// is not: F = K_1 ... K_n has the adjoint B = K_n ... K_1. But (F + B) / 2 is its own adjoint: a fair coin says whether the
+// scan goes forward or backward. A scan of n random points is the n-th power of a mixture of the K_i, and reversible too.
 #pragma once
 
 #include "base/random_stream.hpp"
@@ -45,15 +51,20 @@ public:
 
 class GibbsChain {
 public:
-    // `target` may be null: the proposal is the target then. So may `correction`.
-    GibbsChain(PhraseSpace& proposal, PhraseSpace* target, Correction* correction, std::vector<std::int32_t> start, Stream stream)
-        : proposal_(proposal, start), stream_(stream), correction_(correction) {
+    // `target` may be null: the proposal is the target then. So may `correction`. With `whole_scans` and a target, steps are
+    // accepted or rejected together, by `test_scan`.
+    GibbsChain(PhraseSpace& proposal, PhraseSpace* target, Correction* correction, std::vector<std::int32_t> start, Stream stream,
+               bool whole_scans = false)
+        : proposal_(proposal, start), stream_(stream), correction_(correction), whole_scans_(whole_scans && target != nullptr) {
         if (target != nullptr) target_.emplace(*target, std::move(start));
     }
 
     // The present derivation, scored by the target (without the correction).
     const Derivation& derivation() const { return target_ ? *target_ : proposal_; }
+    // The same, but within a scan that is not yet tested what it has drawn so far.
+    const Derivation& drawn() const { return proposal_; }
     Stream& stream() { return stream_; }
+    bool whole_scans() const { return whole_scans_; }
 
     void set_temperature(double temperature) { sharpness_ = 1 / temperature; }
 
@@ -95,6 +106,22 @@ public:
         const double difference = proposal_.difference(change);
         if (stream_.uniform() * (1 + std::exp(-difference * sharpness_)) >= 1) return false;
         return propose(change, difference);
+    }
+
+    // Accepts the steps since the last test, or takes all of them back; returns whether they were accepted.
+    bool test_scan() {
+        const std::vector<std::int32_t> drawn = proposal_.phrases();
+        if (drawn == target_->phrases()) return true;
+        const double proposed = proposal_.score();
+        const Derivation changed(target_->space(), drawn);
+        proposal_.become(target_->phrases());
+        double gain = (changed.score() - target_->score()) - (proposed - proposal_.score());
+        if (correction_ != nullptr) gain += correction_->gain(drawn);
+        if (!accepts(gain * sharpness_)) return false;
+        if (correction_ != nullptr) correction_->accept();
+        target_->become(drawn);
+        proposal_.become(drawn);
+        return true;
     }
 
     // Proposes a whole derivation, however it was made; `log_ratio` is the logarithm of the probability to propose the
@@ -278,7 +305,7 @@ private:
 
     // Accepts a draw from a block, or not; `difference` is by how much it scores more as the proposal sees it.
     bool propose(const Change& change, double difference) {
-        if (target_ || correction_ != nullptr) {
+        if (!whole_scans_ && (target_ || correction_ != nullptr)) {
             double gain = target_ ? target_->difference(change) - difference : 0;
             if (correction_ != nullptr) {
                 proposal_.changed(change, phrases_);
@@ -316,6 +343,7 @@ private:
     std::optional<Derivation> target_;
     Stream stream_;
     Correction* correction_;
+    bool whole_scans_;
     double sharpness_ = 1;
 
     // Of the step under way, kept for their memory.

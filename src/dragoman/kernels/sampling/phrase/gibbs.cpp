@@ -118,10 +118,14 @@ public:
             if (!states.empty()) place.correction = std::make_unique<GlobalCorrection>(states, i, place.options);
             if (schedule_.jump_every > 0)
                 place.jumps = std::make_unique<JumpProposal>(lattices_.proposal(first + i), *place.target, 1 / schedule_.temperature, schedule_.forward_share);
-            PhraseSpace& drawn_from = place.proposal ? *place.proposal : *place.target;
+            bool settled = false;
+            if (schedule_.adaptive_jumps && lattice_sees_all() && lattices_.proposal(first + i) != nullptr) {
+                const Stream trial(schedule_.seed, schedule_.first_number + first + i, chain + kTrialStreams);
+                settled = jumps_arrive(place, starts[i], trial, watch);
+            }
             place.chain = std::make_unique<ScheduledChain>(
-                schedule_, GibbsChain(drawn_from, place.proposal ? place.target.get() : nullptr, place.correction.get(), std::move(starts[i]), streams[i]),
-                place.correction.get(), place.jumps.get(), joint ? &*joint : nullptr, i);
+                schedule_, make_chain(place, place.correction.get(), std::move(starts[i]), streams[i]), place.correction.get(), place.jumps.get(),
+                joint ? &*joint : nullptr, i, settled);
             scheduled.push_back(place.chain.get());
         }
         if (joint) joint->begin(scheduled);
@@ -136,7 +140,38 @@ public:
     }
 
 private:
+    // Whether the lattice has the scores of the chain: no global feature has a weight.
+    bool lattice_sees_all() const {
+        return std::ranges::all_of(features_, [](const auto& feature) { return feature->weight == 0; });
+    }
+
     static constexpr int kAttempts = 1000;
+    static constexpr std::int64_t kTrialScans = 16;
+    // The random numbers of trials are other than those of chains.
+    static constexpr std::uint64_t kTrialStreams = std::uint64_t{1} << 32;
+
+    GibbsChain make_chain(const Place& place, Correction* correction, std::vector<std::int32_t> start, Stream stream) const {
+        PhraseSpace& drawn_from = place.proposal ? *place.proposal : *place.target;
+        return {drawn_from, place.proposal ? place.target.get() : nullptr, correction, std::move(start), stream, schedule_.whole_scans};
+    }
+
+    // Whether most jumps are accepted between scans at the temperature of the samples. The lattice then has most of the
+    // probability, so that draws from it are nearly draws from the distribution: the start becomes where the trial has come
+    // to. Heat would only lead out of the lattice, from where no jump leads back: its derivations are proposed far too
+    // often for their probability, as seen from a derivation that is hardly ever proposed.
+    bool jumps_arrive(const Place& place, std::vector<std::int32_t>& start, Stream stream, Watch& watch) const {
+        ScheduledChain chain(schedule_, make_chain(place, nullptr, start, stream), nullptr, place.jumps.get(), nullptr, 0, true);
+        const auto& counted = chain.statistics;
+        while (counted.jumps < kTrialScans && 2 * (counted.jumps - counted.accepted) <= kTrialScans) {
+            chain.begin_scan();
+            for (std::uint8_t kind = 0; kind < KINDS; ++kind)
+                if (schedule_.rates[kind] > 0 && !chain.pass(static_cast<Kind>(kind), schedule_.temperature, watch)) return false;
+            chain.end_scan(schedule_.temperature);
+        }
+        if (2 * counted.accepted < kTrialScans) return false;
+        start = chain.derivation().phrases();
+        return true;
+    }
 
     bool begin(Place& place, std::size_t sentence, Stream& stream, std::vector<std::int32_t>& start) const {
         place.options = target_.options(sentence);
@@ -169,6 +204,7 @@ private:
                 if (state.of_document()) values.push_back(state.value_of(0));
         };
         const auto scan_once = [&](double temperature, bool sampling) {
+            for (Place& place : places) place.chain->begin_scan();
             for (std::uint8_t kind = 0; kind < KINDS; ++kind) {
                 if (schedule_.rates[kind] <= 0) continue;
                 for (Place& place : places)
@@ -181,6 +217,7 @@ private:
         };
         bool more = true;
         for (std::size_t b = 0; more && b < schedule_.burn_in.size(); ++b) more = scan_once(schedule_.burn_in[b], false);
+        for (Place& place : places) place.chain->end_burn_in();
         while (more && !std::ranges::all_of(places, [](const Place& place) { return place.chain->done(); }))
             more = scan_once(schedule_.temperature, true);
         if (schedule_.samples > 0) collect(false);
@@ -248,7 +285,8 @@ void bind_gibbs(nb::module_& m) {
         "and splitting, reordering, retranslating.\n\n"
         "Returns, for each sentence, whether a start was found, and the `rows` of its `derivations` (with\n"
         "`offsets`, `scores`, `counts` by chain); for each sentence and chain the best derivation and its score,\n"
-        "seconds, and statistics: three counts of steps, three of changes, jumps tried and accepted, samples; and\n"
+        "seconds, and statistics: three counts of steps, three of changes, jumps tried and accepted, samples, whole\n"
+        "scans tried and accepted; and\n"
         "for each sample of each chain its row in the sentence, -1 where the time was over. Best scores are\n"
         "without features of documents; with them it is documents that have a best, whose score is in\n"
         "`document_scores`, by group and chain. With `trace`, the values of these features at each sample are in\n"
