@@ -48,7 +48,7 @@ def register(app: typer.Typer) -> None:
         cleaning: Annotated[Cleaning, Flags("Text")],
         phrase_model: Annotated[PhraseModel, Flags("Phrase table")],
         kneser_ney: Annotated[KneserNey, Flags("Language model", prefix="lm-")],
-        domain: Annotated[str | None, typer.Option(help="The in-domain corpus. Default: the first.")] = None,
+        domain: Annotated[str | None, typer.Option(help="Name of the in-domain corpus. Default: the first.")] = None,
         aligner: Annotated[str, typer.Option(help=f"One of {', '.join(ALIGNERS.names())}.")] = "auto",
         aligner_option: Annotated[
             list[str] | None, typer.Option(help="NAME=VALUE for an option of the aligner; repeatable.")

@@ -63,7 +63,7 @@ class Archive(BuildableCorpus):
 
     They come from their own addresses, from a `mirror`, or from a `folder`. A mirror has them under the names that
     `build` writes, so that a finished corpus can serve as one. A folder has the same names, or is a copy of the
-    published files; they may be compressed. A download that breaks off continues with the next call.
+    published files; they may be compressed. An interrupted download is resumed by the next call.
     """
 
     licence: ClassVar[str]

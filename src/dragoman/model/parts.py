@@ -154,7 +154,7 @@ class Settings(Options):
     )
     glue: bool = option(True, "whether a hierarchical model may join parts from left to right")
     table_limit: int = option(
-        20, "options per source phrase, best p(e|f) first; 0 is no limit", minimum=0, maximum=2**31 - 1
+        20, "translation options per source phrase, best p(e|f) first; 0 is no limit", minimum=0, maximum=2**31 - 1
     )
 
     def preparation(self, casing: Casing | None = None) -> TextPreparation:

@@ -31,7 +31,7 @@ class Validation(Options):
     validation_evidence: Literal["nbest", "hypergraph", "samples"] | None = option(
         None, "evidence of that rule; by default what suits it best, or samples if the model has global features"
     )
-    validation_samples: int = option(200, "samples per chain, if that rule sees samples", minimum=1)
+    validation_samples: int = option(200, "samples per chain, if that rule uses samples", minimum=1)
     max_minutes: float | None = option(None, "stop after this many minutes", minimum=0)
     patience: int | None = option(None, "stop after this many checkpoints without a better score", minimum=1)
 
