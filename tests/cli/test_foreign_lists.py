@@ -71,7 +71,7 @@ def test_a_batch_that_came_in_any_order_is_aligned(choose, shuffled):
     for result in choose(shuffled()):
         assert result.code == 0, result.err
         assert result.out.splitlines() == REFERENCES
-        assert "the lists were brought into the order of their ids, from 'req-0' on" in result.err
+        assert "the lists were sorted by their ids, from 'req-0' on" in result.err
 
 
 def test_ids_without_an_order_are_said_and_follow_an_order_file(choose, shuffled, written):

@@ -77,8 +77,8 @@ class Loop(Options):
     keep: Keep = option("best", "final weights: the best on the tuning set, the last, or the mean over the second half")
     preset: Preset | None = option(
         None,
-        "schuth: algorithm 1 of Schuth (2010): interpolation 1, max_angle 180, keep last, and random starts in the ranges"
-        " of table 7.1; options that are given take precedence",
+        "schuth: algorithm 1 of Schuth (2010): interpolation 1, max_angle 180, keep last, and random starts in the"
+        " ranges of table 7.1; options that are given take precedence",
     )
 
 

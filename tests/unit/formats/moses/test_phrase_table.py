@@ -117,7 +117,7 @@ def test_of_repeated_pairs_the_first_is_kept(write):
     )
     assert [(row[0], row[1], row[2][0]) for row in rows_of(pairs)] == [("a", "x", 1), ("a", "y", 4), ("b", "x", 2)]
     assert [warning.split(": ")[1] for warning in progress.warnings] == [
-        "1 phrase pairs are there more than once; the first of each is kept"
+        "1 phrase pairs occur more than once; the first of each is kept"
     ]
 
 
