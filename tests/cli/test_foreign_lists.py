@@ -78,7 +78,7 @@ def test_ids_without_an_order_are_said_and_follow_an_order_file(choose, shuffled
     batch = shuffled(unordered)
     ids = [json.loads(line)["custom_id"] for line in batch.read_text(encoding="utf-8").splitlines()]
     mbr, _ = choose(batch)
-    assert f"{batch}: the ids ('{ids[0]}', '{ids[1]}', ...) have no order of their own" in mbr.warnings[0]
+    assert f"{batch}: the ids ('{ids[0]}', '{ids[1]}', ...) have no natural order" in mbr.warnings[0]
     mbr, reranked = choose(batch, "--ids")
     expected = {f"{unordered(i)}\t{REFERENCES[i]}" for i in range(SENTENCES)}
     assert not mbr.warnings

@@ -72,7 +72,7 @@ def test_training_goes_on_after_each_stage(bitext, tmp_path, monkeypatch, killed
             trained(bitext, tmp_path / "out", memory, checkpoint, **options)
     goes_on, found = trained(bitext, tmp_path / "out", memory, checkpoint, **options)
     assert none == []
-    assert goes_on == [f"going on with {stage}" for stage in kept]
+    assert goes_on == [f"continuing with {stage}" for stage in kept]
     assert found == expected
     with checkpoint:
         assert checkpoint.folder.is_dir()
@@ -89,7 +89,7 @@ def test_a_stage_of_other_options_or_text_is_made_again(bitext, tmp_path):
         (bitext.part(slice(0, 50)), {}, []),
     ):
         goes_on, found = trained(text, tmp_path / "out", 200_000, checkpoint, **options)
-        assert goes_on == [f"going on with {stage}" for stage in kept]
+        assert goes_on == [f"continuing with {stage}" for stage in kept]
         assert found == trained(text, tmp_path / "whole", None, None, **options)[1]
 
 

@@ -139,7 +139,7 @@ def _corpora(path: Path, rows: list[Mapping[str, Any]]) -> dict[str, tuple[Path,
             raise DataError(f"has {what} {same[0]}", path=path, expected="each once")
         for file in files:
             if not file.exists():
-                raise DataError(f"has a corpus {name} of '{file}', which is not there", path=path)
+                raise DataError(f"has a corpus {name} of '{file}', which does not exist", path=path)
         found[name] = files
     return found
 

@@ -267,7 +267,7 @@ class Numbering:
                 f"the id {number} comes {'again ' if again else ''}after the id {before[back[0]]}",
                 path=self._path,
                 line=int(starts[back[0]]) + first_line,
-                expected="all hypotheses of a sentence together, and numbers that count up",
+                expected="all hypotheses of a sentence together, and increasing numbers",
             )
         if self._sentences is not None and len(numbers) and numbers[-1] >= self._sentences:
             late = np.searchsorted(numbers, self._sentences)

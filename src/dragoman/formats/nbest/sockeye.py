@@ -77,7 +77,7 @@ class SockeyeNBest(JsonNBest):
         if sign * value > 0:
             other = "logprob" if self.scores == "neglogprob" else "neglogprob"
             raise DataError(
-                f"a score is {value:g}, which is no {self.scores}",
+                f"a score is {value:g}, which is not a {self.scores}",
                 expected=f"other scores, or the option scores={other}",
             )
         return sign * value

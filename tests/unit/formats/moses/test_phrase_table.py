@@ -77,7 +77,7 @@ def test_reading_in_small_chunks_is_the_same(write, monkeypatch):
     with pytest.warns(DragomanWarning):
         whole = rows_of(read_phrase_table(path))
     monkeypatch.setattr(table_lines, "read_chunks", lambda path: read_chunks(path, 50))
-    with pytest.warns(DragomanWarning, match="6 phrase pairs are there more than once"):
+    with pytest.warns(DragomanWarning, match="6 phrase pairs occur more than once"):
         assert rows_of(read_phrase_table(path)) == whole
 
 

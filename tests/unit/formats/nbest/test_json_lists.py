@@ -32,7 +32,9 @@ def test_sockeyes_scores_change_their_sign(tmp_path):
     assert nbest.scores.tolist() == [-0.5, -0.75, -0.25, -1.5]
     assert nbest.logprobs is None
     line = '{"score": -0.5, "sentence_id": 0, "translation": "a"}\n'
-    with pytest.raises(DataError, match=r"in:1: a score is -0.5, which is no neglogprob; expected .* scores=logprob"):
+    with pytest.raises(
+        DataError, match=r"in:1: a score is -0.5, which is not a neglogprob; expected .* scores=logprob"
+    ):
         read(SockeyeNBest(), line, tmp_path)
     assert read(SockeyeNBest(scores="logprob"), line, tmp_path).scores.tolist() == [-0.5]
     assert SockeyeNBest().read(SAMPLES / "sockeye.factors.jsonl").scores.tolist() == [-0.5, -0.75]
