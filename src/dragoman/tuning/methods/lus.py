@@ -39,7 +39,7 @@ class Lus(Tuner):
 
     alpha: float = option(0.01, "rate at which the box shrinks: from 0 (not at all) to 1/3 (quickly)", minimum=0)
     samples: int = option(50_000, "weights to try from each start", minimum=1)
-    starts: int = option(8, "starts: the given weights, and random ones", minimum=1)
+    starts: int = option(8, "number of starts: the given weights, and random ones", minimum=1)
 
     def improve(
         self, problem: Problem, start: NDArray[np.float64], rng: np.random.Generator, runtime: Runtime

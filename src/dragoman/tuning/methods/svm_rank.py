@@ -48,7 +48,7 @@ class SvmRank(Tuner):
     decay: float = option(0.9, "factor by which the pseudo-document decays after each sentence", minimum=0, maximum=1)
     best: int = option(3, "candidates of each sentence that are compared with others", minimum=1)
     followers: int = option(30, "candidates that each of them is compared with", minimum=1)
-    selection: Literal["spread", "next"] = option("spread", "these are spread over the list, or the next best")
+    selection: Literal["spread", "next"] = option("spread", "spread these over the list, or take the next best")
     max_iterations: int = option(100_000, "maximum passes of the solver over the pairs", minimum=1)
 
     def __post_init__(self) -> None:
