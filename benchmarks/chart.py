@@ -22,6 +22,7 @@ from dragoman.model.moses import import_moses
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
+from quick import parse_arguments
 from timing import best_of
 
 # Sentences a second of the processor, one thread (README of the data): cube pruning on the 1,000 test sentences and, on
@@ -57,6 +58,14 @@ def as_moses(found: Translation) -> list[float]:
     glue = values["glue"]
     counted = [values["lm"], values.get("word_penalty", 0.0) - 2, values["rule_penalty"] + glue + 2]
     return [*counted, *(values.get(name, 0.0) for name in names), LN * glue]
+
+
+def moses_line(sentence: int, found: Translation, model: Model) -> str:
+    """A line of Moses' list of best derivations."""
+    lm, words, rules, *table, glue = as_moses(found)
+    features = f"LM0= {lm} WordPenalty0= {words} PhrasePenalty0= {rules} TranslationModel0= {' '.join(map(str, table))}"
+    score = found.score + constant(model)
+    return f"{sentence} ||| {found.text}  |||  {features} TranslationModel1= {glue} ||| {score:.6g}"
 
 
 def parity(data: Path, models: Path, pair: str, weights: str) -> None:
@@ -148,7 +157,7 @@ def main() -> None:
     parser.add_argument("--models", type=Path, required=True)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--plot", type=Path)
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--data {hiero} --models {out} --runs 1")
     print("| model | at least Moses' - 1e-3 | mean score | Moses' | same | features: 99.9 %, all | BLEU | Moses' |")
     print("|---|---|---|---|---|---|---|---|")
     for pair, weights in MOSES:

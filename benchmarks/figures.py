@@ -3,24 +3,33 @@
     python benchmarks/figures.py write                        put the figures into all documents
     python benchmarks/figures.py check                        fail if a document shows something else
     python benchmarks/figures.py record TOPIC TABLE -- COMMAND   run a benchmark and store the table that it prints
+    python benchmarks/figures.py confirm TOPIC [TEXT ...]     say that texts have been read beside their new tables
 
-A topic's file has tables and single figures, each with its command, date, commit and machine. Documents mark the places
-where they show them:
+A topic's file has tables, single figures and texts (paragraphs with figures in them), each with its command, date,
+commit and machine. Documents mark the places where they show them:
 
     <!-- table: training/sizes -->          a whole table, up to the mark of its end
     <!-- /table -->
     <!-- figure: training/wall -->2.13 s<!-- /figure -->
     <!-- cell: training/sizes 1 3 -->2.13<!-- /cell -->     row 1, column 3 of a table
+    <!-- text: training/choice -->          a paragraph, up to the mark of its end
+    <!-- /text -->
     <!-- overview -->                       the table of all topics, in RESULTS.md
     <!-- /overview -->
 
 `record` takes the last Markdown table that the command prints. Figures that no command gives again say so in `note`.
+A text says in `basis` which tables it is about, with a digest of each: when a table is recorded anew, `check` fails
+until the text was read again, corrected in the topic's file where it is wrong, and confirmed.
+
+`check` also fails if a document has a measured figure (a number with a unit, or with decimals) outside of these marks.
+Settings and constants of the literature are listed in `benchmarks/results/settings.txt`.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import hashlib
 import os
 import platform
 import re
@@ -37,7 +46,35 @@ RESULTS = ROOT / "benchmarks" / "results"
 _TABLE = re.compile(r"(<!-- table: ([\w/.-]+) -->\n)(.*?)(<!-- /table -->)", re.S)
 _FIGURE = re.compile(r"(<!-- figure: ([\w/.-]+) -->)(.*?)(<!-- /figure -->)")
 _CELL = re.compile(r"(<!-- cell: ([\w/.-]+) (\d+) (\d+) -->)(.*?)(<!-- /cell -->)")
+_TEXT = re.compile(r"(<!-- text: ([\w/.-]+) -->\n)(.*?)(<!-- /text -->)", re.S)
 _OVERVIEW = re.compile(r"(<!-- overview -->\n)(.*?)(<!-- /overview -->)", re.S)
+
+#: Numbers, code and formulas that no check for unmarked figures looks at.
+_HIDDEN = [
+    re.compile(pattern, re.S | re.M)
+    for pattern in (
+        r"<!-- (table|text|figure|cell): .*?<!-- /\1 -->",
+        r"<!-- overview -->.*?<!-- /overview -->",
+        r"<!--.*?-->",
+        r"^```.*?^```",
+        r"^(?: {4}|\t)[^\n]*$",
+        r"`[^`]*`",
+        r"\$\$.*?\$\$",
+        r"\$[^$\n]*\$",
+        r"\]\([^)]*\)",
+        # Places in papers, and versions.
+        r"(?:section|sections|table|figure|equation|thesis,|thesis|Python|TLS|version)\s\(?\d+\.\d+",
+        r"\(\d+\.\d+(?:(?:,| to| and)\s\d+\.\d+)*\)",
+    )
+]
+_SIGN, _DASH, _CROSS = "[+\u2212-]?", "\u2013", "\u00d7"
+_NUMBER = rf"{_SIGN}\d[\d,]*(?:\.\d+)?"
+_UNIT = rf"(?:[mµn]?s|[kMG]B|%|BLEU|nats|seconds|minutes|hours|h|M words/s|{_CROSS}|times|points|degrees)"
+#: A number (or a range of numbers) with a unit, or a number with decimals.
+_MEASURED = re.compile(
+    rf"(?<![\w./:={_DASH}-])(?:{_NUMBER}(?:\s?(?:to|and|or|[±/{_DASH}])\s?{_NUMBER})*\s{_UNIT}(?![\w-])"
+    rf"|{_SIGN}\d[\d,]*\.\d+(?![\w.]))"
+)
 
 
 def documents() -> Iterator[Path]:
@@ -48,13 +85,17 @@ def documents() -> Iterator[Path]:
     yield from sorted((ROOT / "docs").rglob("*.md"))
 
 
-def read_topics(folder: Path = RESULTS) -> dict[str, dict[str, Any]]:
+def read_topics(folder: Path | None = None) -> dict[str, dict[str, Any]]:
     """Read the files of all topics, by name."""
-    return {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.toml"))}
+    return {
+        path.stem: tomllib.loads(path.read_text(encoding="utf-8"))
+        for path in sorted((folder or RESULTS).glob("*.toml"))
+    }
 
 
 def fill(text: str, topics: dict[str, dict[str, Any]]) -> str:
     """Return a document with the figures of `topics` at their marks."""
+    text = _TEXT.sub(lambda found: found[1] + _find(topics, "text", found[2])["text"] + found[4], text)
     text = _TABLE.sub(lambda found: found[1] + format_table(_find(topics, "table", found[2])) + found[4], text)
     text = _FIGURE.sub(lambda found: found[1] + format_figure(_find(topics, "figure", found[2])) + found[4], text)
     text = _CELL.sub(lambda found: found[1] + format_cell(topics, *found.groups()[1:4]) + found[6], text)
@@ -101,6 +142,55 @@ def stale(topics: dict[str, dict[str, Any]]) -> list[Path]:
     return [path for path in documents() if fill(text := path.read_text(encoding="utf-8"), topics) != text]
 
 
+def digest(table: dict[str, Any]) -> str:
+    """Return a digest of the figures of a table."""
+    return hashlib.sha256(format_table(table).encode()).hexdigest()[:8]
+
+
+def unconfirmed(topics: dict[str, dict[str, Any]]) -> list[str]:
+    """Return the texts whose tables were recorded anew after they were written."""
+    return [
+        f"{topic}/{text['id']}"
+        for topic, content in topics.items()
+        for text in content.get("text", [])
+        if text.get("basis", []) != _basis(topics, topic, text)
+    ]
+
+
+def confirm(topic: str, names: list[str]) -> None:
+    """Store that texts (all of a topic by default) agree with their tables as they are now."""
+    topics = read_topics()
+    content = topics[topic]
+    for text in content.get("text", []):
+        if "basis" in text and (not names or text["id"] in names):
+            text["basis"] = _basis(topics, topic, text)
+    (RESULTS / f"{topic}.toml").write_text(format_topic(content), encoding="utf-8")
+
+
+def _basis(topics: dict[str, dict[str, Any]], topic: str, text: dict[str, Any]) -> list[str]:
+    names = [entry.split()[0] for entry in text.get("basis", [])]
+    return [f"{name} {digest(_find(topics, 'table', f'{topic}/{name}'))}" for name in names]
+
+
+def unmarked(text: str) -> list[str]:
+    """Return the measured figures of a document that have no mark, settings included.
+
+    >>> unmarked("It takes 2.5 s, or <!-- figure: a/b -->3 s<!-- /figure -->, on 2 cores with `--limit 5.5`.")
+    ['2.5 s']
+    """
+    for pattern in _HIDDEN:
+        text = pattern.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    return [" ".join(found[0].split()) for found in _MEASURED.finditer(text)]
+
+
+def unsourced(path: Path) -> list[str]:
+    """Return the measured figures of a document that have no mark and are no settings."""
+    lines = (RESULTS / "settings.txt").read_text(encoding="utf-8").splitlines()
+    name = path.relative_to(ROOT).as_posix()
+    known = {line.partition(": ")[2] for line in lines if line.partition(": ")[0] == name}
+    return [figure for figure in unmarked(path.read_text(encoding="utf-8")) if figure not in known]
+
+
 def record(topic: str, table: str, command: list[str]) -> None:
     """Run a benchmark and store the last table that it prints, with command, date, commit and machine."""
     load = os.getloadavg()[0]
@@ -142,6 +232,8 @@ def _value(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(_value(one) for one in value) + "]"
     if isinstance(value, str):
+        if "\n" in value:
+            return f"'''\n{value}'''"
         if "'" not in value and ('"' in value or "\\" in value):
             return f"'{value}'"
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -169,19 +261,30 @@ def _cells(line: str) -> list[str]:
 def main() -> None:
     """Write, check or record figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=["write", "check", "record"])
-    parser.add_argument("arguments", nargs="*", help="of record: TOPIC TABLE -- COMMAND")
+    parser.add_argument("action", choices=["write", "check", "record", "confirm"])
+    parser.add_argument("arguments", nargs="*", help="record: TOPIC TABLE -- COMMAND; confirm: TOPIC [TEXT ...]")
     options = parser.parse_args()
     if options.action == "record":
         if len(options.arguments) < 3:
             parser.error("record takes TOPIC TABLE -- COMMAND")
         record(options.arguments[0], options.arguments[1], options.arguments[2:])
+    if options.action == "confirm":
+        if not options.arguments:
+            parser.error("confirm takes TOPIC [TEXT ...]")
+        confirm(options.arguments[0], options.arguments[1:])
     topics = read_topics()
     changed = stale(topics)
     if options.action == "check":
         for path in changed:
             print(f"{path.relative_to(ROOT)}: shows other figures than benchmarks/results/*.toml; run: make figures")
-        raise SystemExit(1 if changed else 0)
+        texts, bare = unconfirmed(topics), {path: found for path in documents() if (found := unsourced(path))}
+        for text in texts:
+            print(
+                f"{text}: was written for other figures; read it, then run: figures.py confirm {text.replace('/', ' ')}"
+            )
+        for path, found in bare.items():
+            print(f"{path.relative_to(ROOT)}: has figures without a source: {', '.join(found)}")
+        raise SystemExit(1 if changed or texts or bare else 0)
     for path in changed:
         path.write_text(fill(path.read_text(encoding="utf-8"), topics), encoding="utf-8")
         print(f"wrote {path.relative_to(ROOT)}")

@@ -1,6 +1,13 @@
 """Language models on Multi30k: agreement with lmplz, time to estimate, perplexity, speed of queries.
 
-With `--kenlm FOLDER` (KenLM's sources) it also builds a harness that times KenLM's probing model on the same words.
+    python benchmarks/language_model.py --data ../shared/data [--kenlm kenlm-0.3.0]
+
+With `--kenlm FOLDER` it also builds a program that times KenLM's probing model on the same words. The folder has
+KenLM's sources, as PyPI has them:
+
+    pip download --no-deps --no-binary :all: kenlm==0.3.0 && tar -xf kenlm-0.3.0.tar.gz
+
+Queries are timed by the CPU time of one thread, estimation by the clock.
 """
 
 from __future__ import annotations
@@ -81,7 +88,7 @@ def run_harness(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared/data")
     parser.add_argument("--kenlm", type=Path, help="folder of KenLM's sources, to build and time it")
     arguments = parse_arguments(parser, "--data {moses}")
@@ -112,7 +119,7 @@ def main() -> None:
             for text, corpus in texts.items():
                 sentences = model.sentences(corpus)
                 tokens = corpus.words + len(corpus)
-                speed = tokens / best_of(7, partial(model.logprobs, sentences)).clock / 1e6
+                speed = tokens / best_of(7, partial(model.logprobs, sentences)).processor / 1e6
                 row = f"| {text} | {tokens} | {speed:.1f} M words/s |"
                 if program:
                     found = run_harness(program, arpa, model, corpus, folder)

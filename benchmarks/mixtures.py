@@ -34,6 +34,7 @@ from dragoman.tuning.methods.pro_mix import ProMix
 from dragoman.tuning.problems.evidence import DecodedLists, DecodingResults
 from dragoman.tuning.problems.mixtures import DecodedMixtures
 from dragoman.tuning.problems.problem import weight_ranges
+from quick import parse_arguments
 from timing import TimeTable
 
 WORDS = 30_000
@@ -45,10 +46,12 @@ def main() -> None:
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--reference", type=Path, required=True)
     parser.add_argument("--lines", type=int, default=1014)
+    parser.add_argument("--pairs", nargs="+", type=int, default=[200_000, 400_000, 800_000], help="sizes of tables")
     parser.add_argument("--runs", type=int, default=3)
-    arguments = parser.parse_args()
+    quick = "--model {mixture} --source {data}/multi30k/val.fr.gz --reference {data}/multi30k/val.en.gz"
+    arguments = parse_arguments(parser, f"{quick} --runs 1 --pairs 2000")
     table = TimeTable("two tables", arguments.runs)
-    for size in (200_000, 400_000, 800_000):
+    for size in arguments.pairs:
         both = {name: random_table(seed, size) for seed, name in enumerate("ab")}
         table.row(f"{size:,} pairs each, united, mixed and indexed", partial(indexed_mixture, both))
     decoding(arguments)

@@ -32,6 +32,7 @@ from dragoman.normalisation.examples import read_examples
 from dragoman.normalisation.lexicon import Lexicon, Memory
 from dragoman.normalisation.training import START, Learning, train_normaliser
 from dragoman.search.translator import Translator
+from quick import parse_arguments
 
 LANGUAGES = {
     "german": ("german-ridges", "de"),
@@ -111,7 +112,8 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
     parser.add_argument("--samples", type=int, default=10, help="consecutive samples of a size, at most")
     parser.add_argument("--ablation", action="store_true")
-    arguments = parser.parse_args()
+    quick = "--data {histnorm} --out {out} --languages german --sizes 100 --samples 1"
+    arguments = parse_arguments(parser, quick)
     arguments.out.mkdir(parents=True, exist_ok=True)
     results = arguments.out / ("ablation.jsonl" if arguments.ablation else "results.jsonl")
     for language in arguments.languages:

@@ -13,7 +13,7 @@ from string import Formatter
 def parse_arguments(parser: argparse.ArgumentParser, quick: str) -> argparse.Namespace:
     """Parse the command line of a benchmark; with `--quick`, the options of `quick` come first, so that others win.
 
-    `{data}`, `{moses}`, `{model}`, `{hierarchical}`, `{english}` and `{out}` in it stand for paths of what is made.
+    Names in braces in it (`{data}`, `{model}`, `{out}` …) stand for paths of what is made: methods of `TinyData`.
     """
     parser.add_argument("--quick", action="store_true", help="run in seconds on tiny data that are made for it")
     given = sys.argv[1:]

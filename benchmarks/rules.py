@@ -33,6 +33,7 @@ from dragoman.model.rule_scores import ONE, AlignedText, RuleInstances, score_in
 from dragoman.training.lexical import LexicalTables, lexical_tables, word_weights
 from dragoman.training.rules.extract import aligned_text, extract_rules
 from dragoman.training.rules.model import rules
+from quick import parse_arguments
 
 # Moses' training after word alignment, in seconds of one processor, and the rules that it made.
 MOSES = {"fr-en": (520, (577_134, 2_697_126, 1_693_710)), "de-en": (504, (633_129, 2_734_385, 1_597_437))}
@@ -83,9 +84,19 @@ def links_of(text: str) -> frozenset[tuple[int, int]]:
     return frozenset((int(s), int(t)) for s, t in (link.split("-") for link in text.split()))
 
 
-def compare_instances(bitext: Bitext, text: AlignedText, data: Path, pair: str) -> str:
-    """The instances of the first 100 pairs, to six digits."""
-    head = np.arange(100)
+def score_all(bitext: Bitext, text: AlignedText) -> PhrasePairs:
+    """Extract, count and score all rules of a text."""
+    lexical = lexical_tables(bitext, text.links).rounded(7)
+    return score_rules(extract_rules(text), bitext, text, lexical, Runtime())
+
+
+#: Two sides and the links between them.
+SpeltRule = tuple[str, str, frozenset[tuple[int, int]]]
+
+
+def spelt_instances(bitext: Bitext, text: AlignedText, sentences: int) -> defaultdict[SpeltRule, list[float]]:
+    """Counts of the rule instances of the first sentence pairs."""
+    head = np.arange(sentences)
     first = AlignedText(text.source.take(head), text.target.take(head), text.links.take(head))
     instances = extract_rules(first)
     place = first.for_kernels(), instances.for_kernels()
@@ -95,11 +106,17 @@ def compare_instances(bitext: Bitext, text: AlignedText, data: Path, pair: str) 
         sides.append(Ragged(symbols, offsets).take(ids))
     links = Ragged(*kernels.rule_links(np.arange(len(instances), dtype=np.uint32), *place))
     source, target = Spelling(bitext.source.vocab), Spelling(bitext.target.vocab)
-    ours: defaultdict[tuple[object, ...], list[float]] = defaultdict(list)
+    found: defaultdict[SpeltRule, list[float]] = defaultdict(list)
     for left, right, inner, count in zip(*sides, links, instances.counts / ONE, strict=True):
         words = source(left.tolist()), target(right.tolist())
-        ours[(*words, spelt(left.tolist(), right.tolist(), inner))].append(count)
-    theirs: defaultdict[tuple[object, ...], list[float]] = defaultdict(list)
+        found[*words, spelt(left.tolist(), right.tolist(), inner)].append(count)
+    return found
+
+
+def compare_instances(bitext: Bitext, text: AlignedText, data: Path, pair: str) -> str:
+    """The instances of the first 100 pairs, to six digits."""
+    ours = spelt_instances(bitext, text, 100)
+    theirs: defaultdict[SpeltRule, list[float]] = defaultdict(list)
     with gzip.open(data / "hiero" / pair / "extract.first100.gz", "rt", encoding="utf-8") as stream:
         for line in stream:
             words_left, words_right, moses_links, moses_count, *_ = line.split(" ||| ")
@@ -178,7 +195,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only-cost", action="store_true")
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--data {hiero} --runs 1")
     # First, because a process is said to have had the memory of the one that started it.
     for pair in options.pairs:
         with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:

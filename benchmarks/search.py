@@ -24,6 +24,8 @@ from dragoman.model.bundle import Model
 from dragoman.model.moses import import_moses
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.phrase.translator import PhraseResult, PhraseTranslator
+from dragoman.search.translation import Translation
+from quick import parse_arguments
 from timing import best_of
 
 # Moses' sentences a second with untuned weights, one thread, on a machine like this (README of the data).
@@ -56,6 +58,12 @@ def moses_features(text: str) -> dict[str, float]:
             values[NAMES[name][place]] = float(field)
             place += 1
     return values
+
+
+def moses_line(sentence: int, found: Translation) -> str:
+    """A line of Moses' list of best derivations."""
+    parts = [f"{name}= {' '.join(f'{found.features.get(one, 0.0)}' for one in ours)}" for name, ours in NAMES.items()]
+    return f"{sentence} ||| {found.text}  |||  {' '.join(parts)} ||| {found.score:.6g}"
 
 
 def load(data: Path, models: Path, pair: str) -> Model:
@@ -146,7 +154,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--models", type=Path, required=True, help="where imported models are kept")
     parser.add_argument("--runs", type=int, default=3)
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--data {moses} --models {out} --runs 1")
     models = {pair: load(options.data, options.models, pair) for pair in ("fr-en", "de-en")}
     print("| tuned weights | >= Moses - 1e-3 | mean score | Moses' | same | features differ by | BLEU | Moses' |")
     print("|---|---|---|---|---|---|---|---|")
@@ -158,7 +166,8 @@ def main() -> None:
         # By score is Moses' rule, which it was timed with; by probability is our default.
         speed(model, options.data, pair, "score", options.runs)
         speed(model, options.data, pair, "probability", options.runs)
-    print("\n| val, 1,014 sentences, with features | 1-best s | 100-best s | ratio |")
+    sentences = len(lines(options.data / "multi30k" / "val.fr.gz"))
+    print(f"\n| val, {sentences:,} sentences, with features | 1-best s | 100-best s | ratio |")
     print("|---|---|---|---|")
     for pair, model in models.items():
         nbest(model, options.data, pair, options.runs)

@@ -25,6 +25,7 @@ from dragoman.evaluation.figures.svg import figure_svg
 from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.phrase.translator import PhraseTranslator
+from quick import parse_arguments
 from search import lines, load
 
 LENGTHS = (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
@@ -94,14 +95,15 @@ def main() -> None:
     parser.add_argument("--models", type=Path, required=True)
     parser.add_argument("--picture", type=Path)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--sentences", type=int, default=40, help="sentences of each length")
     parser.add_argument("--long", action="store_true", help="very long sentences only")
-    options = parser.parse_args()
+    options = parse_arguments(parser, "--data {moses} --models {out} --runs 1 --sentences 1")
     model = load(options.data, options.models, "fr-en")
     words = " ".join(lines(options.data / "multi30k" / "test_2016_flickr.fr.gz")).split()
     if options.long:
         print_long(model, words)
         return
-    texts = {length: sentences(words, length, 40) for length in LENGTHS}
+    texts = {length: sentences(words, length, options.sentences) for length in LENGTHS}
 
     def curve(pop_limit: int, table_limit: int) -> list[float]:
         return [milliseconds(model, texts[n], pop_limit, table_limit, options.runs) for n in LENGTHS]

@@ -1,6 +1,6 @@
 """How long others wait while the service has a hostile request: health checks beside each shape at the limit of a body.
 
-python benchmarks/service_hostile.py --model model
+    python benchmarks/service_hostile.py --model model
 
 The service and its clients are processes of their own. Each row is a request, its status and time, and the longest
 health check beside it.
@@ -19,8 +19,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from quick import parse_arguments
+
 _COMMAND = [sys.executable, "-m", "dragoman.cli.main"]
-_BYTES = 3_990_000
 
 _SHAPES = {
     "dots": ".",
@@ -53,7 +54,8 @@ _SHAPES = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", required=True, type=Path)
-    asked = parser.parse_args()
+    parser.add_argument("--bytes", type=int, default=3_990_000, help="size of the requests; 4 MB is the limit")
+    asked = parse_arguments(parser, "--model {model} --bytes 2000")
     arguments = ["serve", "--model", str(asked.model), "--port", "0"]
     service = subprocess.Popen([*_COMMAND, *arguments], stderr=subprocess.PIPE, text=True)
     try:
@@ -61,29 +63,29 @@ def main() -> None:
         found = re.search(r"http://(\S+)", service.stderr.readline())
         assert found is not None, "the service did not start"
         post(found[1], "/api/v1/translate", b'{"text": "A."}')
-        waits = [beside(found[1], *request) for request in requests()]
+        waits = [beside(found[1], *request) for request in requests(asked.bytes)]
         print(f"{len(waits)} requests; the longest health check: {1000 * max(waits):.0f} ms")
     finally:
         service.terminate()
         service.wait(60)
 
 
-def requests() -> Iterator[tuple[str, str, bytes]]:
+def requests(size: int) -> Iterator[tuple[str, str, bytes]]:
     """A name, a path and a body for each."""
     for name, shape in _SHAPES.items():
-        text = shape * (_BYTES // (len(json.dumps(shape, ensure_ascii=False).encode()) - 2))
+        text = shape * (size // (len(json.dumps(shape, ensure_ascii=False).encode()) - 2))
         for route in ("translate", "nbest", "lists"):
             body = {"content" if route == "lists" else "text": text}
             yield f"{route}: {name}", f"/api/v1/{route}", json.dumps(body, ensure_ascii=False).encode()
         html = {"q": text, "source": "auto", "target": "auto", "format": "html"}
         yield f"html: {name}", "/translate", json.dumps(html, ensure_ascii=False).encode()
-    yield "translate: empty texts", "/api/v1/translate", b'{"texts": [%s""]}' % (b'"",' * (_BYTES // 3))
-    yield "translate: numbers", "/api/v1/translate", b'{"texts": [%s3]}' % (b"3," * (_BYTES // 2))
-    yield "translate: 49,000 mistakes", "/api/v1/translate", b'{"texts": [%s3]}' % (b"3," * 49_000)
-    yield "translate: keys", "/api/v1/translate", json.dumps({f"k{i}": 1 for i in range(_BYTES // 14)}).encode()
-    texts = {"texts": ["Un homme dort devant la maison."] * 1000, "nbest": 100, "details": True}
-    yield "translate: 1,000 lists of 100", "/api/v1/translate", json.dumps(texts).encode()
-    lists = "".join(f"{i} ||| a b c ||| lm= {i} ||| {i}\n" for i in range(_BYTES // 60))
+    yield "translate: empty texts", "/api/v1/translate", b'{"texts": [%s""]}' % (b'"",' * (size // 3))
+    yield "translate: numbers", "/api/v1/translate", b'{"texts": [%s3]}' % (b"3," * (size // 2))
+    yield "translate: mistakes", "/api/v1/translate", b'{"texts": [%s3]}' % (b"3," * min(49_000, size // 2))
+    yield "translate: keys", "/api/v1/translate", json.dumps({f"k{i}": 1 for i in range(size // 14)}).encode()
+    texts = {"texts": ["Un homme dort devant la maison."] * min(1000, size // 40), "nbest": 100, "details": True}
+    yield "translate: lists of 100", "/api/v1/translate", json.dumps(texts).encode()
+    lists = "".join(f"{i} ||| a b c ||| lm= {i} ||| {i}\n" for i in range(size // 60))
     yield "lists: as many as fit", "/api/v1/lists", json.dumps({"content": lists}).encode()
 
 

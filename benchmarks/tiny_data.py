@@ -17,12 +17,14 @@ import dragoman as dm
 from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.nbest import NBest
 from dragoman.formats.arpa import write_arpa
+from dragoman.formats.moses.rule_table import write_rule_table
 from dragoman.formats.nbest.moses import MosesNBest
 from dragoman.formats.pharaoh import write_links
 from dragoman.model.bundle import Model
 from dragoman.model.moses import export_moses
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translator import Translator
+from dragoman.training.adapt import AdaptRecipe
 from dragoman.training.align.base import symmetrise
 from dragoman.training.align.diagonal import Diagonal
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
@@ -73,6 +75,22 @@ class TinyData:
         self._made("data/moses", self._write_moses)
         return self.data()
 
+    def hiero(self) -> Path:
+        """The data with rule tables, rule instances and outputs below `hiero`, too, made by us in Moses' formats."""
+        self.moses()
+        self._made("data/hiero", self._write_hiero)
+        return self.data()
+
+    def histnorm(self) -> Path:
+        """The data with old spellings of English words and a word list below `histnorm`."""
+        self.data()
+        self._made("data/histnorm", self._write_histnorm)
+        return self.data()
+
+    def mixture(self) -> Path:
+        """A phrase-based model of two components, as `dragoman adapt --mixture pro-mix` makes it."""
+        return self._made("mixture", self._write_mixture)
+
     def out(self) -> Path:
         """An empty folder."""
         return self._made("out", Path.mkdir)
@@ -103,6 +121,8 @@ class TinyData:
         dm.train(*files, out=out, tokenised=True, hierarchical=hierarchical)
 
     def _write_moses(self, out: Path) -> None:
+        from search import moses_line
+
         out.mkdir()
         for language in LANGUAGES:
             folder, texts = out / f"{language}-en", self.data() / "multi30k"
@@ -121,10 +141,54 @@ class TinyData:
             write_links(folder / "aligned.grow-diag-final-and.gz", symmetrise(directions))
             for name, limits in (("cube400", SearchLimits()), ("stack200", SearchLimits(algorithm="stack"))):
                 lines = _lines(texts / f"test_2016_flickr.{language}.gz")
-                best = NBest.concatenate(list(Translator.of(model, limits=limits).nbest(lines, 1)))
-                MosesNBest().write(folder / f"test_2016_flickr.{name}.1best.gz", best)
+                best = Translator.of(model, limits=limits).translate(lines, features=True)
+                rows = [moses_line(i, translation) for i, translation in enumerate(best)]
+                _write(folder / f"test_2016_flickr.{name}.1best.gz", rows)
             lists = NBest.concatenate(list(Translator.of(model).nbest(_lines(texts / f"val.{language}.gz"), 100)))
             MosesNBest().write(folder / "val.merged.nbest.gz", lists)
+
+    def _write_hiero(self, out: Path) -> None:
+        from chart import SPACE, moses_line
+        from rules import TABLES, read, score_all, spelt_instances
+
+        for language in LANGUAGES:
+            pair, folder = f"{language}-en", out / f"{language}-en"
+            model = Model.load(self._made(f"rules-from-{language}", partial(self._train, language, hierarchical=True)))
+            export_moses(model, folder)
+            (folder / "moses.ini").rename(folder / "moses.tuned.ini")
+            shutil.copy(folder / "moses.tuned.ini", folder / "moses.untuned.ini")
+            translator = Translator.of(model, limits=SearchLimits(pop_limit=200), space=SPACE)
+            lines = _lines(self.data() / f"multi30k/test_2016_flickr.{language}.gz")
+            best = [moses_line(i, one, model) for i, one in enumerate(translator.translate(lines, features=True))]
+            for weights in ("tuned", "untuned"):
+                _write(folder / f"test_2016_flickr.{weights}.pop200.1best.gz", best)
+            bitext, text = read(self.data(), pair)
+            write_rule_table(folder / TABLES[pair], score_all(bitext, text))
+            instances = [
+                f"{left} [X] ||| {right} [X] ||| {' '.join(f'{s}-{t}' for s, t in sorted(links))} ||| {count:g} ||| "
+                for (left, right, links), counts in spelt_instances(bitext, text, 100).items()
+                for count in counts
+            ]
+            _write(folder / "extract.first100.gz", instances)
+
+    def _write_histnorm(self, out: Path) -> None:
+        words = sorted({*DETERMINERS, *NOUNS, *ADJECTIVES, *VERBS})
+        for part, times in (("train", 30), ("dev", 10), ("test", 10)):
+            rows = [f"{_old_spelling(word)}\t{word}" for _ in range(times) for word in words]
+            _write(out / f"german-ridges.{part}.txt.gz", rows)
+        _write(out / "modern.de.txt.gz", words)
+
+    def _write_mixture(self, out: Path) -> None:
+        corpora = {
+            name: (self.data() / f"{name}/train.fr-en.fr.gz", self.data() / f"{name}/train.fr-en.en.gz")
+            for name in ("libreoffice", "wesnoth")
+        }
+        texts = (self.data() / f"multi30k/val.{language}.gz" for language in ("fr", "en"))
+        AdaptRecipe.from_dict({"tokenised": True}).read(corpora, *texts).model("pro-mix").save(out)
+
+
+def _old_spelling(word: str) -> str:
+    return word.replace("s", "\u017f").replace("i", "y").replace("u", "v")
 
 
 def _sentence(rng: random.Random) -> tuple[str, str, str]:

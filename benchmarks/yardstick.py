@@ -27,8 +27,7 @@ from dragoman.model.bundle import Model
 from dragoman.model.moses import import_moses
 from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translator import Translator
-
-PASSES = 120
+from quick import parse_arguments
 
 #: Multiples of Y of the peers, one thread on a quiet machine, with the command's input as here.
 PEERS = {
@@ -71,7 +70,7 @@ def user_seconds(work: Work) -> tuple[float, float | None]:
     return used() - before, result
 
 
-def kenlm_work(data: Path, folder: Path) -> Work:
+def kenlm_work(data: Path, folder: Path, passes: int) -> Work:
     """Return the workload of the yardstick."""
     arpa = folder / "lm3.arpa"
     with gzip.open(data / "moses" / "fr-en" / "lm3.arpa.gz") as stream:
@@ -79,7 +78,7 @@ def kenlm_work(data: Path, folder: Path) -> Work:
     model, lines = kenlm.Model(str(arpa)), read_lines(data / "multi30k" / "train.en.gz")
 
     def work() -> None:
-        for _ in range(PASSES):
+        for _ in range(passes):
             for line in lines:
                 model.score(line)
 
@@ -136,7 +135,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--curves", action="store_true", help="mean score against time by pop limit, beside Moses2")
     parser.add_argument("--busy", action="store_true", help="go on although the machine is busy, and mark the result")
-    options = parser.parse_args()
+    parser.add_argument("--passes", type=int, default=120, help="passes of KenLM; figures of the peers are for 120")
+    options = parse_arguments(parser, "--data {hiero} --models {out} --rounds 1 --passes 2 --busy")
     load_before = os.getloadavg()[0]
     if load_before > 1.5 and not options.busy:
         raise SystemExit(f"the load of this machine is {load_before:.1f}; expected at most 1.5, or --busy")
@@ -145,7 +145,7 @@ def main() -> None:
     phrases = load(options.data, options.models, "moses", "tuned")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        works: dict[str, Work] = {"yardstick": kenlm_work(options.data, folder)}
+        works: dict[str, Work] = {"yardstick": kenlm_work(options.data, folder, options.passes)}
         if options.curves:
             for limit in CURVE:
                 works[str(limit)] = search_work(phrases, test, SearchLimits(pop_limit=limit), space)

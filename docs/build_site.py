@@ -69,7 +69,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         if uri is not None:  # whether there is such a page is for MkDocs to say
             return f"{match['text']}({posixpath.relpath(uri, posixpath.dirname(here) or '.')}{mark}{anchor})"
         if not path.exists():
-            _LOG.warning(f"{origin.relative_to(ROOT)} links to {to}, which is not there")
+            _LOG.warning(f"{origin.relative_to(ROOT)} links to {to}, which does not exist")
         return match["text"].strip("[]")
 
     return _LINK.sub(turned, markdown)

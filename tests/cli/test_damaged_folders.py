@@ -99,9 +99,9 @@ def test_a_run_of_an_older_version_goes_on_with_a_warning(dragoman, model, tuned
     make_older(damaged)
     done = dragoman(*tuned[1], "--out", damaged)
     assert done.code == 0, done.err
-    assert done.err.count("is of an older version, without checksums") == 1
+    assert done.err.count("was written by an older version without checksums") == 1
     used = dragoman("translate", "--model", model, "--weights", damaged, stdin=b"la\n")
-    assert used.warnings == [f"{damaged}: is of an older version, without checksums: damage may go unnoticed"]
+    assert used.warnings == [f"{damaged}: was written by an older version without checksums: damage may go unnoticed"]
     assert told(damaged)[0] == told(tuned[0])[0]
 
 

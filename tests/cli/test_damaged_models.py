@@ -248,7 +248,7 @@ def change(folder, name, at, value):
         ("tables/tm/target_ids", 0, 10**6, "'target_ids' holds 1000000; expected numbers from 0 to "),
         ("tables/tm/log_scores", 3, np.nan, "'log_scores' holds nan; expected finite numbers of a usual size"),
         ("tables/tm/reordering.lr", 3, -np.inf, "'reordering.lr' holds -inf; expected finite numbers of a usual size"),
-        ("tables/tm/alignments", 0, 65535, "'alignments' links words that are not there; expected a phrase table"),
+        ("tables/tm/alignments", 0, 65535, "'alignments' links words that do not exist; expected a phrase table"),
         ("vocab/target/blob", 15, 10, "'blob' holds white space; expected words"),
         ("vocab/target/blob", 15, 255, "'blob' is not UTF-8; expected words"),
         ("casing/forms", 0, 255, "'forms' is not UTF-8; expected the case of words"),

@@ -71,6 +71,7 @@ def test_options_take_old_names(cls, old):
     field = OPTIONS[cls, old]
     value = _VALUES.get(old, field.default)
     for made in (
+        lambda: cls(**{old: value}),
         lambda: cls.from_dict({old: value}),
         lambda: parse_options(cls, [f"{old.replace('_', '-')}={value}"]),
         lambda: cls.from_dict(split_options({old: value}, cls, Options)[0]),
@@ -107,5 +108,20 @@ def test_functions_take_old_keywords():
 
 
 def test_the_same_option_is_not_given_twice():
-    with pytest.raises(UsageError, match="found largest_turn and max_angle, which are the same option"):
-        Loop.from_dict({"largest_turn": 10.0, "max_angle": 20.0})
+    for made in (Loop.from_dict, lambda values: Loop(**values)):
+        with pytest.raises(UsageError, match="found largest_turn and max_angle, which are the same option"):
+            made({"largest_turn": 10.0, "max_angle": 20.0})
+
+
+def test_an_old_name_takes_precedence_over_a_preset():
+    with pytest.warns(DragomanWarning, match="largest_turn is now called max_angle"):
+        assert Loop(preset="schuth", largest_turn=12.0).max_angle == 12.0
+
+
+def test_constructors_refuse_other_names():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'smallest_turn'"):
+        Loop(smallest_turn=10.0)
+
+
+def test_constructors_have_the_signature_of_their_fields():
+    assert list(inspect.signature(Loop).parameters) == [field.name for field in dataclasses.fields(Loop)]

@@ -150,7 +150,7 @@ def test_a_killed_experiment_goes_on_to_the_same_end(dragoman, plan, tmp_path, k
         ("restarts = 1", "magic = 1", "unknown option 'magic'"),
         ("restarts = 1", "restarts = -1", "restarts is -1"),
         ("[[test]]", "[[tests]]", "unknown key 'tests'"),
-        ('source = "dev.s"', 'source = "nothing"', "source is 'nothing', which is not there"),
+        ('source = "dev.s"', 'source = "nothing"', "source is 'nothing', which does not exist"),
         ('reference = "dev.t"', "reference = 7", "reference is 7"),
         ("seeds = [3, 8]", "seeds = []", "runs or seeds []"),
         ('name = "mira"', 'name = "MERT; 2 starts"\nuse = "mira"', "two methods of the same name"),

@@ -71,14 +71,14 @@ def test_a_batch_that_came_in_any_order_is_aligned(choose, shuffled):
     for result in choose(shuffled()):
         assert result.code == 0, result.err
         assert result.out.splitlines() == REFERENCES
-        assert "the lists were brought into the order of their ids, from 'req-0' on" in result.err
+        assert "the lists were sorted by their ids, from 'req-0' on" in result.err
 
 
 def test_ids_without_an_order_are_said_and_follow_an_order_file(choose, shuffled, written):
     batch = shuffled(unordered)
     ids = [json.loads(line)["custom_id"] for line in batch.read_text(encoding="utf-8").splitlines()]
     mbr, _ = choose(batch)
-    assert f"{batch}: the ids ('{ids[0]}', '{ids[1]}', ...) have no order of their own" in mbr.warnings[0]
+    assert f"{batch}: the ids ('{ids[0]}', '{ids[1]}', ...) have no natural order" in mbr.warnings[0]
     mbr, reranked = choose(batch, "--ids")
     expected = {f"{unordered(i)}\t{REFERENCES[i]}" for i in range(SENTENCES)}
     assert not mbr.warnings

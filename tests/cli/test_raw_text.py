@@ -114,7 +114,7 @@ def test_decomposed_letters_are_the_same_letters(dragoman, model, tmp_path):
     (tmp_path / "text").write_text("Pre\u0301s de la rivie\u0300re.\nPr\u00e9s de la rivi\u00e8re.\n")
     result = dragoman("translate", "--model", model, tmp_path / "text")
     assert len(set(result.out.splitlines())) == 1
-    assert "in 1 lines letters were composed" in result.err
+    assert "letters were composed (Unicode NFC) in 1 lines" in result.err
     assert Model.load(model).settings.unicode == "NFC"
 
 

@@ -1,8 +1,9 @@
-"""Every benchmark can be imported, and tells its options; those with `--quick` run on tiny data of their own."""
+"""Every benchmark can be imported, and tells its options; with `--quick` it runs on tiny data of its own."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,29 @@ import pytest
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 SCRIPTS = [path for path in sorted(BENCHMARKS.glob("*.py")) if "__main__" in path.read_text(encoding="utf-8")]
 QUICK = [path.stem for path in SCRIPTS if "from quick import" in path.read_text(encoding="utf-8")]
+#: Writes documents and measures nothing.
+NO_BENCHMARK = {"figures"}
+COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
+
+#: As much of KenLM as the program that times it uses.
+KENLM = """
+#include <string>
+namespace lm {
+using WordIndex = unsigned int;
+namespace ngram {
+struct Config { bool show_progress; std::ostream* messages; };
+struct State {};
+struct Score { float prob; };
+struct Words { WordIndex Index(const std::string&) const; WordIndex EndSentence() const; };
+struct ProbingModel {
+    ProbingModel(const char*, const Config&);
+    const Words& GetVocabulary() const;
+    const State& BeginSentenceState() const;
+    Score FullScore(const State&, WordIndex, State&) const;
+};
+}
+}
+"""
 
 #: Asks the files that it is given for help, all in one process, and prints what became of each.
 ASK = """
@@ -41,6 +65,22 @@ def test_every_benchmark_tells_its_options() -> None:
     assert len(answers) == len(SCRIPTS) > 50
     failed = {file: said for file, said in answers.items() if not said.startswith("usage:")}
     assert not failed, "\n".join(f"{file}: {said}" for file, said in failed.items())
+
+
+def test_every_benchmark_can_be_quick() -> None:
+    assert {path.stem for path in SCRIPTS} - NO_BENCHMARK == set(QUICK)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
+def test_the_program_that_times_kenlm_compiles(tmp_path: Path) -> None:
+    assert COMPILER is not None
+    header = tmp_path / "lm" / "model.hh"
+    header.parent.mkdir()
+    header.write_text(KENLM, encoding="utf-8")
+    kernels = BENCHMARKS.parent / "src" / "dragoman" / "kernels"
+    command = [COMPILER, "-std=c++20", "-fsyntax-only", f"-I{tmp_path}", f"-I{kernels}"]
+    done = subprocess.run([*command, str(BENCHMARKS / "language_model_query.cpp")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ def test_links_between_files_become_links_between_pages(caplog, page, before, af
 def test_a_link_to_a_file_that_is_not_there_is_a_warning(caplog):
     with caplog.at_level(logging.WARNING):
         turned("[gone](src/gone.py)", "index.md")
-    assert caplog.messages == ["README.md links to src/gone.py, which is not there"]
+    assert caplog.messages == ["README.md links to src/gone.py, which does not exist"]
 
 
 def test_a_folder_stands_for_its_pages_in_the_order_of_its_index():

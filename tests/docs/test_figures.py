@@ -35,6 +35,16 @@ columns = ["pairs", 'a\\|b']
 rows = [
     ["29,000", ""],
 ]
+
+[[text]]
+id = "slow"
+command = "python benchmarks/training.py"
+date = "2026-11-18"
+basis = ["sizes 0c6b173a"]
+text = '''
+It is slow:
+2.13 s.
+'''
 """
 
 
@@ -52,9 +62,63 @@ def test_no_document_shows_a_stale_figure(figures: ModuleType) -> None:
     assert figures.stale(figures.read_topics()) == []
 
 
+def test_every_text_was_read_beside_its_tables(figures: ModuleType) -> None:
+    assert figures.unconfirmed(figures.read_topics()) == []
+
+
+def test_no_document_has_a_figure_without_a_source(figures: ModuleType) -> None:
+    assert {path.name: found for path in figures.documents() if (found := figures.unsourced(path))} == {}
+
+
+def test_every_setting_occurs(figures: ModuleType) -> None:
+    lines = (figures.RESULTS / "settings.txt").read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        if not line.startswith("#"):
+            document, _, number = line.partition(": ")
+            assert number in figures.unmarked((ROOT / document).read_text(encoding="utf-8")), line
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("takes 1.5 s and\n32 kB", ["1.5 s", "32 kB"]),
+        ("BLEU 50.59 on val", ["50.59"]),
+        ("2 to 4 % of words, 20\ntimes as long", ["2 to 4 %", "20 times"]),
+        ("on 2 cores, 29,000 pairs, at most 6 words", []),
+        ("`--limit 0.5`, $T = 0.5$, [here](a-0.5.md)", []),
+        ("table 7.1 of the thesis, equations (7.9 to 7.11), Python 3.11", []),
+        ("<!-- table: a/b -->\n| 1.5 s |\n<!-- /table -->\n<!-- cell: a/b 1 1 -->1.5 s<!-- /cell -->", []),
+        ("<!-- text: a/b -->\nIt takes 1.5 s.\n<!-- /text -->\n", []),
+        ("    dragoman train 1.5 s\n\n```text\n1.5 s\n```\n", []),
+    ],
+)
+def test_measured_figures_are_found(figures: ModuleType, text: str, found: list[str]) -> None:
+    assert figures.unmarked(text) == found
+
+
+def test_a_text_is_shown(figures: ModuleType) -> None:
+    text = "<!-- text: training/slow -->\nIt is fast.\n<!-- /text -->\n"
+    expected = "<!-- text: training/slow -->\nIt is slow:\n2.13 s.\n<!-- /text -->\n"
+    assert figures.fill(text, {"training": tomllib.loads(TOPIC)}) == expected
+
+
+def test_a_text_is_confirmed_when_its_table_has_changed(
+    figures: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "RESULTS", tmp_path)
+    (tmp_path / "training.toml").write_text(TOPIC, encoding="utf-8")
+    assert figures.unconfirmed(figures.read_topics(tmp_path)) == []
+    figures.record("training", "sizes", [sys.executable, "-c", "print('| pairs |\\n|---|\\n| 7 |')"])
+    assert figures.unconfirmed(figures.read_topics(tmp_path)) == ["training/slow"]
+    figures.confirm("training", ["other"])
+    assert figures.unconfirmed(figures.read_topics(tmp_path)) == ["training/slow"]
+    figures.confirm("training", ["slow"])
+    assert figures.unconfirmed(figures.read_topics(tmp_path)) == []
+
+
 def test_every_figure_says_where_it_comes_from(figures: ModuleType) -> None:
     for topic in figures.read_topics().values():
-        for entry in [*topic.get("table", []), *topic.get("figure", [])]:
+        for entry in [*topic.get("table", []), *topic.get("figure", []), *topic.get("text", [])]:
             assert entry.get("command") or entry.get("note"), entry["id"]
             assert entry["date"]
 

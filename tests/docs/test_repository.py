@@ -62,5 +62,6 @@ def test_tests_run_with_every_python_that_wheels_are_built_for():
 
 def test_hooks_run_what_lint_runs():
     hooks = [hook["entry"].removeprefix(".venv/bin/") for hook in load(FILES[-2])["repos"][0]["hooks"]]
-    linting = [command.strip() for command in recipe_of("lint") if not command.strip().startswith("python")]
+    # But for the copy of the kernels' signatures, which is as new as the build.
+    linting = [command.strip() for command in recipe_of("lint") if not command.strip().startswith("python -c")]
     assert hooks == linting

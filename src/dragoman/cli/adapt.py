@@ -52,7 +52,7 @@ def register(app: typer.Typer) -> None:
         phrase_model: Annotated[PhraseModel, Flags("Phrase table")],
         rule_model: Annotated[RuleModel, Flags("Rules of a hierarchical model", prefix="rule-")],
         kneser_ney: Annotated[KneserNey, Flags("Language model", prefix="lm-")],
-        domain: Annotated[str | None, typer.Option(help="The in-domain corpus. Default: the first.")] = None,
+        domain: Annotated[str | None, typer.Option(help="Name of the in-domain corpus. Default: the first.")] = None,
         aligner: Annotated[str, typer.Option(help=f"One of {', '.join(ALIGNERS.names())}.")] = "auto",
         aligner_option: Annotated[
             list[str] | None, typer.Option(help="NAME=VALUE for an option of the aligner; repeatable.")

@@ -60,11 +60,11 @@ def register(app: typer.Typer) -> None:
         seed: Annotated[int, typer.Option(help="Seed of the split into train, dev and test.")] = 1,
         force: Force = False,
     ) -> None:
-        """Build a corpus: files with one sentence per line, and manifest.toml, which tells where they come from.
+        """Build a corpus: files with one sentence per line, and manifest.toml, which records their origin.
 
         Text from packages is cleaned, deduplicated and split into train, dev and test, but not tokenised; no sentence
         of dev or test occurs in train. Published corpora keep their own files. They are downloaded, or taken from a
-        folder or a mirror, and checked by SHA-256; a download that breaks off continues when the command is repeated.
+        folder or a mirror, and checked by SHA-256; to resume an interrupted download, run the command again.
         """
         refuse_existing(out, force)
         corpus = CORPORA.get(name)

@@ -57,7 +57,7 @@ def register(app: typer.Typer) -> None:
         space: Annotated[SpaceLimits, Flags("Search space (default: the model's settings)")],
         limit_words: Annotated[int, typer.Option(min=1, help="Skip sentences with more words.")] = 10,
         sentences: Annotated[
-            int | None, typer.Option(min=1, help="Number of sentences, from the first on. Default: all.")
+            int | None, typer.Option(min=1, help="Number of sentences to use, from the first. Default: all.")
         ] = None,
         weights: WeightsFile = None,
         trees: Trees = None,

@@ -93,7 +93,7 @@ def _add_imports(app: typer.Typer) -> None:
         out: Annotated[Path, typer.Option(help="The model folder to create.")],
         lm: LanguageModels = None,
         scores: Annotated[
-            str | None, typer.Option(help="Names of the features, in their order, separated by commas; p(e|f) is fwd.")
+            str | None, typer.Option(help="Names of the features in their order, separated by commas; call p(e|f) fwd.")
         ] = None,
         force: Force = False,
     ) -> None:

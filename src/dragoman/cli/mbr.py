@@ -126,7 +126,7 @@ def register(app: typer.Typer) -> None:
             ),
         ] = None,
         weights: Annotated[
-            Path | None, typer.Option(help="File of weights of the pseudo-references, one number per line, instead.")
+            Path | None, typer.Option(help="File with the weights of the pseudo-references, one number per line.")
         ] = None,
         out: Annotated[Path, typer.Option(help="Output file for the chosen candidates, one per line.")] = Path("-"),
         order: Order = None,

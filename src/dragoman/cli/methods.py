@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
     def list_(
         kind: Annotated[KindName | None, typer.Argument(help="List this kind only.")] = None,
     ) -> None:
-        """List tuning methods, metrics, decision rules and so on, with a line about each."""
+        """List tuning methods, metrics, decision rules and other components, with a line on each."""
         for name, one in KINDS.items():
             if kind in (None, name):
                 rows = [(found, _summary(one.registry.get(found))) for found in one.registry.names()]
@@ -47,10 +47,14 @@ def register(app: typer.Typer) -> None:
 
     @command(group, "show", examples=["dragoman methods show mert", "dragoman methods show chrf --kind metric"])
     def show(
-        name: Annotated[str, typer.Argument(help="Its name; see `dragoman methods list`.", autocompletion=_all_names)],
-        kind: Annotated[KindName | None, typer.Option(help="Its kind, if several kinds have this name.")] = None,
+        name: Annotated[
+            str, typer.Argument(help="Name of the component; see `dragoman methods list`.", autocompletion=_all_names)
+        ],
+        kind: Annotated[
+            KindName | None, typer.Option(help="Kind of the component, if several kinds share the name.")
+        ] = None,
     ) -> None:
-        """Explain a method, metric, decision rule, ...: what it computes, what it costs, and its options.
+        """Explain a tuning method, metric, decision rule or other component: what it computes, its cost, its options.
 
         The text is the docstring of its class: the paper, the cost, and departures from the paper.
         """

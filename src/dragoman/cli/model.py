@@ -78,7 +78,7 @@ def register(app: typer.Typer) -> None:
         machine: Machine = Machine(),
         force: Force = False,
     ) -> None:
-        """Keep only the phrase pairs or rules that can be used for a given text; all else is unchanged."""
+        """Keep only the phrase pairs or rules that can be used for a given text; everything else is unchanged."""
         refuse_existing(out, force)
         loaded = Model.load(model)
         small = filter_to_text(loaded, encode(loaded, source), runtime=machine.runtime())
@@ -130,7 +130,7 @@ def register(app: typer.Typer) -> None:
         feature: Annotated[
             list[str] | None,
             typer.Option(
-                help=f"NAME or NAME:OPTION=VALUE,..; repeatable. One of {', '.join(SPARSE_FEATURES.names())}."
+                help=f"NAME or NAME:OPTION=VALUE,...; repeatable. One of {', '.join(SPARSE_FEATURES.names())}."
             ),
         ] = None,
         global_feature: Annotated[
@@ -147,9 +147,7 @@ def register(app: typer.Typer) -> None:
         tags: Annotated[Path | None, typer.Option(help="The tags of --text, line by line.")] = None,
         source: Annotated[
             Path | None,
-            typer.Option(
-                help="Tokenised source text, for features that need a word alignment which the model does not have."
-            ),
+            typer.Option(help="Tokenised source text, for features that need a word alignment that the model lacks."),
         ] = None,
         target: Annotated[Path | None, typer.Option(help="Target text of --source, line by line.")] = None,
         alignment: Annotated[Path | None, typer.Option(help="Word alignment of both (Pharaoh format).")] = None,

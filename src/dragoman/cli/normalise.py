@@ -181,8 +181,8 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Rank forms to annotate next: frequent forms with uncertain normalisations first.
 
-        Prints form, current normalisation, frequency, confidence, alternatives. Correct the second column, and the
-        lines are examples: give them to `train` as another --examples. Training again takes seconds.
+        Prints form, current normalisation, frequency, confidence, alternatives. Correct the second
+        column and give the lines to `train` as another file of --examples. Training again takes seconds.
         """
         normaliser, runtime = SpellingNormaliser.load(model), machine.runtime()
         if tokens:

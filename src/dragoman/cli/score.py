@@ -173,7 +173,7 @@ def register(app: typer.Typer) -> None:
             int, typer.Option(min=0, help="Number of shuffles of approximate randomisation; 0: none.")
         ] = 10_000,
         samples: Annotated[
-            int, typer.Option(min=0, help="Number of test sets to draw for the proportion of conclusive ones; 0: none.")
+            int, typer.Option(min=0, help="Test sets to draw, to estimate the proportion of conclusive ones; 0: none.")
         ] = 100,
         sample_size: Annotated[
             list[int] | None,

@@ -59,7 +59,7 @@ def register(app: typer.Typer) -> None:
             str | None,
             typer.Option(envvar="DRAGOMAN_API_KEY", help="Key that requests must have; safer in the environment."),
         ] = None,
-        no_key: Annotated[bool, typer.Option("--no-key", help="Serve everybody who can reach the host.")] = False,
+        no_key: Annotated[bool, typer.Option("--no-key", help="Serve anybody who can reach the host.")] = False,
         allow_host: Annotated[
             list[str] | None,
             typer.Option(help="A host name that requests may use, for a service behind a proxy; repeatable."),
@@ -70,7 +70,9 @@ def register(app: typer.Typer) -> None:
         ] = None,
         copy: Annotated[
             bool,
-            typer.Option("--copy", help="Copy models into memory, so that later changes of their files do no harm."),
+            typer.Option(
+                "--copy", help="Copy models into memory, so that later changes to their files have no effect."
+            ),
         ] = False,
         log_requests: Annotated[
             bool, typer.Option("--log-requests", help="Log the address and status of each request, never its content.")

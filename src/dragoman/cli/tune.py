@@ -128,7 +128,7 @@ def register(app: typer.Typer) -> None:
             list[Path] | None, typer.Option(help="References of the held-out source; repeatable.")
         ] = None,
         documents: Annotated[
-            Path | None, typer.Option(help="A document label for each source line, for features of documents.")
+            Path | None, typer.Option(help="A document label for each source line, for document features.")
         ] = None,
         held_out_documents: Annotated[Path | None, typer.Option(help="The same for the held-out text.")] = None,
         trees: Trees = None,

@@ -50,7 +50,7 @@ class StageCheckpoint:
                 reason = f"{folder}: has {len(arrays)} arrays, and {files} were written"
             except DataError as error:
                 reason = str(error)
-            progress.warn(f"a stage of the killed training is damaged and is computed again: {reason}")
+            progress.warn(f"a stage of the interrupted training is damaged and will be computed again: {reason}")
             shutil.rmtree(folder, ignore_errors=True)
         return None
 

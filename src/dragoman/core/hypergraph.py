@@ -89,7 +89,7 @@ class Hypergraph:
             (int(self.first_edge[-1]) == self.edges, "edges without a head"),
             (self.tails.shape == (self.edges, 2), "tails that are not two columns"),
             (len(self.template_ids) == len(self.spans) == len(self.scores) == self.edges, "columns of unequal length"),
-            (0 <= self.root < self.nodes, f"root {self.root}, which is no node"),
+            (0 <= self.root < self.nodes, f"root {self.root}, which is not a node"),
         ]
         for holds, found in rules:
             if not holds:

@@ -193,7 +193,7 @@ class RecordedRun:
     def warn_if_older(self, progress: Progress) -> None:
         """Warn if the run is of an older version, without checksums."""
         if not self.has_checksums:
-            progress.warn(f"{self.folder}: is of an older version, without checksums: damage may go unnoticed")
+            progress.warn(f"{self.folder}: was written by an older version without checksums: damage may go unnoticed")
 
     def resumable(self) -> int:
         """Return the last iteration from which the run can be resumed, as all its files are intact; 0 if none."""
@@ -296,7 +296,7 @@ class _Options(dict[str, Any]):
         self._file = file
 
     def __missing__(self, name: str) -> Any:
-        raise DataError(f"says nothing of '{name}'", path=self._file, expected="the options of a tuning run")
+        raise DataError(f"does not mention '{name}'", path=self._file, expected="the options of a tuning run")
 
 
 def parse_events(data: bytes, path: PathLike) -> list[dict[str, Any]]:

@@ -8,8 +8,8 @@ Field types may be bool, int, float, str, Path, a Literal of strings, or any of 
 
 Options are read from and written to TOML files, which the standard library can only read. Old names still work in this
 version, with a warning; version 0.3 drops them. One table serves flags, keys of TOML files, NAME=VALUE texts and
-keyword arguments in Python. An old name stands for the new one only where the new one is known and the old one is not,
-so that other options may have the same name.
+keyword arguments in Python, constructors included. An old name stands for the new one only where the new one is known
+and the old one is not, so that other options may have the same name.
 
 Classes that can be chosen by name are in registries: each folder of algorithms has one, and a new file is enough. A
 registered class derives from the folder's base class and has a `name`. Other packages add theirs through the
@@ -28,11 +28,12 @@ import pkgutil
 import tomllib
 import types
 import typing
+from abc import ABCMeta
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, ParamSpec, Self, TypeVar, cast
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import SILENT
@@ -98,6 +99,7 @@ def accept_old_names(function: Callable[P, R]) -> Callable[P, R]:
 
 
 T = TypeVar("T", bound="Options")
+Constructed = TypeVar("Constructed")
 
 
 def option(
@@ -111,8 +113,22 @@ def option(
     return dataclasses.field(default=default, metadata={"help": help, "minimum": minimum, "maximum": maximum})
 
 
+class _AcceptsOldNames(ABCMeta):
+    """Type of options, whose constructors take old names, too. Many options are abstract classes as well."""
+
+    def __call__(cls: type[Constructed], *values: Any, **named: Any) -> Constructed:
+        known = getattr(cls, "__dataclass_fields__", {})
+        return cast(Constructed, ABCMeta.__call__(cls, *values, **current_names(named, known)))
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """The signature of the constructor, for `help` and editors."""
+        _, *others = inspect.signature(cls.__init__).parameters.values()  # type: ignore[misc]
+        return inspect.Signature(others)
+
+
 @dataclasses.dataclass(frozen=True)
-class Options:
+class Options(metaclass=_AcceptsOldNames):
     """Base of all options; values are checked on construction.
 
     A class with a field `preset` may have `presets`, each of which maps fields to values. The values of the chosen

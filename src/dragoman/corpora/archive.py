@@ -63,13 +63,15 @@ class Archive(BuildableCorpus):
 
     They come from their own addresses, from a `mirror`, or from a `folder`. A mirror has them under the names that
     `build` writes, so that a finished corpus can serve as one. A folder has the same names, or is a copy of the
-    published files; they may be compressed. A download that breaks off continues with the next call.
+    published files; they may be compressed. An interrupted download is resumed by the next call.
     """
 
     licence: ClassVar[str]
     #: Page that describes the corpus.
     home: ClassVar[str]
     files: ClassVar[tuple[ArchiveFile, ...]]
+    #: Name of a recipe that makes a similar corpus.
+    recipe: ClassVar[str | None] = None
 
     folder: Path | None = option(None, "folder that has the files, instead of downloading them (`--from`)")
     mirror: str | None = option(None, "address of a folder that has the files as they are built (`--mirror`)")
@@ -87,9 +89,14 @@ class Archive(BuildableCorpus):
         """Write the files, gzipped, and `manifest.toml` into a folder; the split is fixed, so `seed` has no effect."""
         without = [file.name for file in self.files if not file.urls]
         if without and self.folder is None and self.mirror is None:
+            similar = (
+                f"; `dragoman corpora build {self.recipe} --option tokenised=true` makes a similar corpus"
+                if self.recipe
+                else ""
+            )
             raise UsageError(
                 f"no public address of {without[0]} is known; expected a folder or a mirror that has the files of"
-                f" corpus '{self.name}' (--from FOLDER, --mirror URL)"
+                f" corpus '{self.name}' (--from FOLDER, --mirror URL){similar}"
             )
         runtime.note(f"licence of {self.name}: {self.licence} ({self.home})")
         downloads = cache_folder() / "corpora" / self.name

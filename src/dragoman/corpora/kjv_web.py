@@ -52,7 +52,7 @@ class KjvWeb(Recipe):
             for verse in sorted(source.keys() & target.keys())
         ]
         packages = tuple(_package(version) for version in versions)
-        return Material(versions[0], versions[1], segments, packages, tuple(versions[2:]))
+        return Material(versions[0], versions[1], segments, packages, tuple(versions[2:]), language="en")
 
 
 def read_version(version: str) -> dict[int, str]:

@@ -28,7 +28,8 @@ class LibreofficeTokenised(Archive):
     """German-English and French-English pairs from Debian's packages `libreoffice-help-*`, tokenised and lower-cased.
 
     The published figures were measured on this selection. It has no public address: it comes from a folder or a
-    mirror. The recipe `libreoffice-help` makes a corpus of the same kind from the packages, with other sentences.
+    mirror. The recipe `libreoffice-help` with `tokenised=true` makes a similar corpus from the packages: it has most of
+    these pairs, some others, and another split.
     """
 
     name: ClassVar[str] = "libreoffice-tokenised"
@@ -38,3 +39,4 @@ class LibreofficeTokenised(Archive):
     licence: ClassVar[str] = "MPL-2.0"
     home: ClassVar[str] = "https://www.libreoffice.org"
     files: ClassVar[tuple[ArchiveFile, ...]] = tuple(ArchiveFile(*item) for item in _SHA256.items())
+    recipe: ClassVar[str | None] = "libreoffice-help"

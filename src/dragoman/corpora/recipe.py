@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -17,6 +18,7 @@ from dragoman.core.options import format_toml, option
 from dragoman.core.runtime import Runtime
 from dragoman.corpora.builder import BuildableCorpus
 from dragoman.corpora.text import fold, normalise
+from dragoman.text.tokenise import Tokeniser, tokenise_lines
 
 
 @dataclass(frozen=True)
@@ -156,13 +158,22 @@ class Segment:
 
 @dataclass(frozen=True)
 class Material:
-    """Segments that a recipe has gathered, and the names of their sides, which become file suffixes."""
+    """Segments that a recipe has gathered, and the names of their sides, which become file suffixes.
+
+    The names are those of languages, unless all sides are versions in one `language`.
+    """
 
     source: str
     target: str
     segments: Sequence[Segment]
     packages: tuple[Package, ...]
     references: tuple[str, ...] = ()
+    language: str | None = None
+
+    def tokenise(self, lines: Sequence[str], side: str) -> list[str]:
+        """Tokenise and lower-case lines of a side by Moses' rules for its language, with uniform punctuation."""
+        language = self.language or re.split("[-_]", side)[0]
+        return tokenise_lines(lines, language, Tokeniser(lowercase=True, normalise_punctuation=True))
 
 
 @dataclass(frozen=True)
@@ -177,13 +188,14 @@ class Recipe(BuildableCorpus):
     max_characters: int = option(600, "maximum length of a side, in characters", minimum=1)
     max_ratio: float = option(3.0, "maximum ratio of the sides' lengths, relative to the whole corpus", minimum=1)
     compress: bool = option(False, "write .gz files")
+    tokenised: bool = option(False, "tokenise and lower-case the text by Moses' rules, as the benchmarks need it")
 
     @abstractmethod
     def gather(self, *, runtime: Runtime = Runtime()) -> Material:
         """Find the packages and read their aligned segments, in an order that never changes."""
 
     def build(self, out: PathLike, *, seed: int = 1, runtime: Runtime = Runtime()) -> Manifest:
-        """Write `train`, `dev` and `test` files, not tokenised, and `manifest.toml` into a folder.
+        """Write `train`, `dev` and `test` files, raw by default, and `manifest.toml` into a folder.
 
         The file `dev.en` is the English side of the dev part; further references are called after their versions.
         """
@@ -234,8 +246,11 @@ class Recipe(BuildableCorpus):
         with output_folder(out) as folder:
             for name, chosen in parts.items():
                 for side in names[:2] if name == "train" else names:
+                    lines = [sides[side][row] for row in chosen]
+                    if self.tokenised:
+                        lines = material.tokenise(lines, side)
                     with open_output(folder / f"{name}.{side}{'.gz' if self.compress else ''}") as stream:
-                        stream.writelines(f"{sides[side][row]}\n".encode() for row in chosen)
+                        stream.writelines(f"{line}\n".encode() for line in lines)
             with open_output(folder / "manifest.toml") as stream:
                 stream.write(manifest.to_toml().encode())
         return manifest

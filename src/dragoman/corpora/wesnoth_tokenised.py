@@ -28,7 +28,8 @@ class WesnothTokenised(Archive):
     """German-English and French-English pairs from Debian's packages `wesnoth-1.16-*`, tokenised and lower-cased.
 
     The published figures were measured on this selection. It has no public address: it comes from a folder or a
-    mirror. The recipe `wesnoth` makes a corpus of the same kind from the packages, with other sentences.
+    mirror. The recipe `wesnoth` with `tokenised=true` makes a similar corpus from the packages: it has most of
+    these pairs, some others, and another split.
     """
 
     name: ClassVar[str] = "wesnoth-tokenised"
@@ -38,3 +39,4 @@ class WesnothTokenised(Archive):
     licence: ClassVar[str] = "GPL-2.0-or-later"
     home: ClassVar[str] = "https://www.wesnoth.org"
     files: ClassVar[tuple[ArchiveFile, ...]] = tuple(ArchiveFile(*item) for item in _SHA256.items())
+    recipe: ClassVar[str | None] = "wesnoth"

@@ -121,7 +121,7 @@ def _named(arrays: Mapping[str, NDArray[Any]], lists: NBest, path: PathLike) -> 
         )
     unknown = sorted(arrays.keys() - set(names))
     if unknown:
-        raise DataError(f"has a matrix called '{unknown[0]}', which is no sentence of the lists", path=path)
+        raise DataError(f"has a matrix called '{unknown[0]}', which is not a sentence of the lists", path=path)
     return [arrays[name] for name in names]
 
 

@@ -44,7 +44,7 @@ def read_arpa(path: PathLike, *, vocab: Vocab | None = None, runtime: Runtime = 
                 reader.take(part)
         ngrams = reader.finish()
     if not reader.listed[UNK]:
-        runtime.warn(f"{path}: there is no <unk> among the unigrams, so the model says nothing of unknown words")
+        runtime.warn(f"{path}: there is no <unk> among the unigrams, so the model gives unknown words no probability")
     return ngrams
 
 

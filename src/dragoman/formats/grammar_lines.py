@@ -182,7 +182,7 @@ def read_numbered_grammar(
     )
     rows, repeated = first_of_each_pair(source_ids, target_ids)
     if repeated:
-        runtime.warn(f"{path}: {repeated} rules are there more than once; the first of each is kept")
+        runtime.warn(f"{path}: {repeated} rules occur more than once; the first of each is kept")
     return rules if rows is None else rules.take(rows)
 
 

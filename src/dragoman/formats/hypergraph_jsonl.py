@@ -90,7 +90,9 @@ def parse_hypergraph(line: str, vocab: Vocab) -> Hypergraph:
         raise DataError(f"the hypergraph has {nodes} nodes", expected="at least 1")
     edges = _lists(fields["edges"], "edges")
     if any(len(edge) != 7 for edge in edges):
-        raise DataError("an edge has not 7 values", expected="head, two tails, template, source begin and end, score")
+        raise DataError(
+            "an edge does not have 7 values", expected="head, two tails, template, source begin and end, score"
+        )
     columns = list(zip(*edges, strict=True)) or [()] * 7
     heads = _integers(columns[0], "a head")
     if len(heads) and (heads[0] < 0 or heads[-1] >= nodes or bool((np.diff(heads) < 0).any())):

@@ -35,7 +35,9 @@ Sentences = str | PathLike[str] | Iterable[str]
 def given_file(text: object) -> Path | None:
     """Return the file of a text given as a path or as the name of an existing file; refuse other strings."""
     if isinstance(text, str) and ("\n" in text or not _exists(text)):
-        raise UsageError(f"found the string '{shorten(text)}', which is no file; expected a Path, or a list of lines")
+        raise UsageError(
+            f"found the string '{shorten(text)}', which is not a file; expected a Path, or a list of lines"
+        )
     return Path(text) if isinstance(text, str | PathLike) else None
 
 

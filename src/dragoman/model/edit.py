@@ -44,7 +44,7 @@ def with_grammar(
         ours, theirs = (getattr(one.settings, setting) for one in (model, other))
         if ours != theirs:
             text = f"'{setting.replace('_', '-')}' is {theirs!r} there and {ours!r} here"
-            runtime.warn(f"the text of the other model was prepared otherwise ({text}): its words may not fit")
+            runtime.warn(f"the text of the other model was prepared differently ({text}): its words may not fit")
     source_vocab, source_ids = common_vocab([model.source_vocab, columns.source_vocab])
     target_vocab, target_ids = common_vocab([model.target_vocab, columns.target_vocab])
     with runtime.stage(f"indexing {name}"):

@@ -297,7 +297,7 @@ class Grammar:
         sources = np.repeat(depth, np.diff(self.first_rule))
         outside = (links.values >> 8 >= sources[rule]) | (links.values & 255 >= self.targets.lengths[rule])
         if np.any(outside):
-            raise DataError("the array 'alignments' links words that are not there", expected=_PART)
+            raise DataError("the array 'alignments' links words that do not exist", expected=_PART)
 
 
 def rules_for(

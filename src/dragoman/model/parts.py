@@ -144,17 +144,17 @@ class Settings(Options):
     unicode: Literal["NFC", "as-is"] = option("as-is", "whether letters must be composed before the model sees text")
     normalise_punctuation: bool = option(False, "whether quotation marks, dashes and spaces must be made uniform first")
     protect: bool = option(False, "whether URLs, numbers and the like are single tokens, and unusual joins marked")
-    source_segmenter: Segmentation = option("none", "what cuts source text without spaces into words")
-    target_segmenter: Segmentation = option("none", "what cuts target text without spaces into words")
-    units: Units = option("words", "what the model's words are: words of the text, or its characters")
-    boundaries: bool = option(False, "whether lines of characters have marks of their beginning and end")
+    source_segmenter: Segmentation = option("none", "segmenter of source text without spaces between words")
+    target_segmenter: Segmentation = option("none", "segmenter of target text without spaces between words")
+    units: Units = option("words", "units of the model: words, or characters")
+    boundaries: bool = option(False, "whether character sequences have boundary symbols")
     reordering_limit: int = option(6, "longest jump between phrases; -1 is no limit", minimum=-1, maximum=2**31 - 1)
     span_limit: int = option(
         10, "longest span of a rule of a hierarchical model; glue joins longer ones", minimum=1, maximum=2**31 - 1
     )
     glue: bool = option(True, "whether a hierarchical model may join parts from left to right")
     table_limit: int = option(
-        20, "options per source phrase, best p(e|f) first; 0 is no limit", minimum=0, maximum=2**31 - 1
+        20, "translation options per source phrase, best p(e|f) first; 0 is no limit", minimum=0, maximum=2**31 - 1
     )
 
     def preparation(self, casing: Casing | None = None) -> TextPreparation:

@@ -235,7 +235,7 @@ class PhraseTable:
             ):
                 lengths = phrases.offsets[phrase + 1] - phrases.offsets[phrase]
                 if np.any(position >= np.repeat(lengths, np.diff(ends))):
-                    raise DataError("the array 'alignments' links words that are not there", expected=_PART)
+                    raise DataError("the array 'alignments' links words that do not exist", expected=_PART)
 
     def about(self) -> dict[str, Any]:
         """Return its description in `model.toml`."""

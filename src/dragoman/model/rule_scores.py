@@ -33,17 +33,19 @@ class RuleExtraction(Options):
 
     max_span: int = option(10, "longest initial phrase, in words, on either side", minimum=1, maximum=255)
     max_source_symbols: int = option(
-        5, "most words and nonterminals on the source side of a rule", minimum=1, maximum=255
+        5, "maximum number of words and nonterminals on the source side of a rule", minimum=1, maximum=255
     )
-    max_target_symbols: int = option(255, "the same of the target side", minimum=1, maximum=255)
-    max_nonterminals: int = option(2, "most nonterminals of a rule", minimum=0, maximum=2)
+    max_target_symbols: int = option(255, "the same on the target side", minimum=1, maximum=255)
+    max_nonterminals: int = option(2, "maximum number of nonterminals in a rule", minimum=0, maximum=2)
     min_hole_source: int = option(
-        2, "fewest source words that a nonterminal stands for (Chiang: 1)", minimum=1, maximum=255
+        2, "minimum number of source words that a nonterminal covers (Chiang: 1)", minimum=1, maximum=255
     )
     min_hole_target: int = option(1, "the same for target words", minimum=1, maximum=255)
-    min_words: int = option(1, "fewest words beside the nonterminals of a rule, on each side", minimum=1, maximum=255)
+    min_words: int = option(
+        1, "minimum number of words on each side of a rule, nonterminals excluded", minimum=1, maximum=255
+    )
     adjacent_nonterminals: bool = option(False, "allow nonterminals side by side on the source side")
-    linked_word: bool = option(True, "require a link between words of a rule")
+    linked_word: bool = option(True, "require at least one alignment link between the words of a rule")
     tight: bool = option(
         False, "initial phrases begin and end with linked words, as Chiang's do; Moses tries others too"
     )

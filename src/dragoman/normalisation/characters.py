@@ -46,7 +46,7 @@ _EXAMPLES, _WORDS = "lm", "lm2"
 class CharacterModel(Options):
     """Options of training and tuning the model of characters."""
 
-    aligner: str = option("diagonal", "aligner of the characters: any aligner")
+    aligner: str = option("diagonal", "aligner of the characters; see `dragoman methods list aligner`")
     max_phrase_length: int = option(7, "longest phrase, in characters, on either side", minimum=1, maximum=255)
     lm_order: int = option(8, "length of the longest n-grams of characters", minimum=1, maximum=16)
     method: str = option("mira", "tuning method for its weights: any that takes n-best lists")

@@ -133,7 +133,7 @@ class Spelling(Options):
 
     lowercase: bool = option(True, "lower-case words; capital letters are restored as in the examples or in the text")
     unicode: Literal["NFC", "as-is"] = option(
-        "NFC", "compose letters with their accents (NFC), or leave words as they are"
+        "NFC", "compose letters with their accents (NFC), or leave words unchanged"
     )
     digits: bool = option(True, "replace all digits by 0 (in examples, if both forms are equal)")
     punctuation: bool = option(False, "keep tokens without letters and digits, in examples and in text")

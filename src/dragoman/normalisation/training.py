@@ -39,7 +39,7 @@ class Learning(Options):
     """Options of training the choice among candidates."""
 
     candidates: int = option(40, "candidates of the model for each form", minimum=1, maximum=1000)
-    choice: str = option("mert", "tuning method for the weights of the choice: any that takes n-best lists")
+    choice: str = option("mert", "tuning method for choosing among candidates: any that takes n-best lists")
     context: bool = option(False, "choose words together with their neighbours; needs examples of running text")
     folds: int = option(4, "folds of cross-validation on the examples, if there is no development set", minimum=2)
 

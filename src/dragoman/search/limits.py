@@ -13,16 +13,16 @@ class SearchLimits(Options):
     """Search effort. These limits change which derivation is found, never the score of a derivation."""
 
     algorithm: Literal["cube", "stack", "exhaustive", "incremental"] = option(
-        "cube", "cube pruning; stack decoding (phrases); incremental search (charts); everything (short sentences only)"
+        "cube", "cube pruning; stack decoding (phrases); incremental (charts); exhaustive (short sentences only)"
     )
     pop_limit: int | None = option(
         None,
-        "candidates of a stack (by default 400) or of a chart's span (200); those that recombine count less",
+        "candidates per stack (default: 400) or per chart span (default: 200); those that recombine count less",
         minimum=1,
     )
     stack_size: int = option(200, "stack decoding: hypotheses per stack; 0 is no limit", minimum=0)
     beam_threshold: float | None = option(
-        None, "drop hypotheses that score less than the best of their stack minus this", minimum=0
+        None, "drop hypotheses that score lower than the best of their stack by more than this", minimum=0
     )
     max_size: int = option(
         20_000_000,
@@ -32,7 +32,7 @@ class SearchLimits(Options):
     )
     max_words: int = option(
         4000,
-        "cut longer sentences into pieces, after punctuation; refused for n-best lists and the like",
+        "split longer sentences after punctuation; not possible with n-best lists or hypergraphs",
         minimum=1,
     )
 
@@ -44,9 +44,11 @@ class SpaceLimits(Options):
     reordering_limit: int | None = option(
         None, "longest jump between phrases; -1 is no limit", minimum=-1, maximum=2**31 - 1
     )
-    table_limit: int | None = option(None, "options per source phrase; 0 is no limit", minimum=0, maximum=2**31 - 1)
+    table_limit: int | None = option(
+        None, "translation options per source phrase; 0 is no limit", minimum=0, maximum=2**31 - 1
+    )
     table_limit_by: Literal["probability", "score"] = option(
-        "probability", "keep the best options by p(e|f), or by weighted score with LM estimate as Moses does"
+        "probability", "keep the best options by p(e|f), or by weighted score with an LM estimate, as Moses does"
     )
     unknown_words: Literal["copy", "drop"] = option("copy", "treatment of source words without a translation")
 

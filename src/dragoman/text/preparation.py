@@ -305,4 +305,4 @@ class TextPreparation:
                 block = [characters_of(line, boundaries=self.boundaries) for line in block]
             yield from block
         if changed:
-            runtime.note(f"in {changed:,} lines letters were composed (Unicode's NFC), as in the model's training")
+            runtime.note(f"letters were composed (Unicode NFC) in {changed:,} lines, as in the training text")

@@ -93,10 +93,10 @@ class Mixing(Options):
     """Options of mixing phrase tables."""
 
     weights: str = option(
-        "perplexity", "shares of the tables: perplexity (on the tuning set), uniform, numbers (0.7,0.3) or a file"
+        "perplexity", "interpolation weights: perplexity (on the tuning set), uniform, numbers (0.7,0.3) or a file"
     )
-    normalise: bool = option(False, "divide given shares by their sum; otherwise they must sum to 1")
-    keep_components: bool = option(False, "keep each table's scores, so that the shares are weights that can be tuned")
+    normalise: bool = option(False, "divide given weights by their sum; otherwise they must sum to 1")
+    keep_components: bool = option(False, "keep each table's scores, so that the interpolation weights can be tuned")
     mix_reordering: bool = option(
         False, "interpolate the orientations of the tables, too; by default they are those of the base"
     )

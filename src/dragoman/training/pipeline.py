@@ -231,7 +231,7 @@ def _made_before(stage: _Stage, runtime: Runtime) -> Arrays | None:
     """Return what a training that was killed has made."""
     made = None if runtime.checkpoint is None else runtime.checkpoint.load(stage.name, stage.key, runtime.progress)
     if made is not None:
-        runtime.note(f"going on with the {stage.result} of a training that was killed")
+        runtime.note(f"continuing with the {stage.result} of an interrupted training")
     return made
 
 

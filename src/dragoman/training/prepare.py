@@ -48,7 +48,7 @@ class Preparation(Options):
     )
     source_segmenter: ChosenSegmenter = option("auto", _SEGMENTER_HELP.format("source"))
     target_segmenter: ChosenSegmenter = option("auto", _SEGMENTER_HELP.format("target"))
-    unicode: Literal["NFC", "as-is"] = option("NFC", "compose letters with their accents, or leave text as it is")
+    unicode: Literal["NFC", "as-is"] = option("NFC", "compose letters with their accents, or leave the text unchanged")
     units: Units = option(
         "words", "units of the model: words, or the characters of the raw text (▁ stands for a space)"
     )

@@ -77,8 +77,8 @@ class SentenceResult:
 
     `text` is the translation in the requested form, empty if there is none, and `translation` its derivation, in the
     words of the model. A forced target may have no derivation, for instance because the search for it would have been
-    too large. `more_texts` are the choices of `more_rules`. Of samples by which a decision was made, `entropy` is that of
-    the relative frequencies of derivations, in nats, and `agreement` says whether their chains agree.
+    too large. `more_texts` are the choices of `more_rules`. Of samples by which a decision was made, `entropy` is that
+    of the relative frequencies of derivations, in nats, and `agreement` says whether their chains agree.
     """
 
     text: str = ""

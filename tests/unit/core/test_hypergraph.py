@@ -55,8 +55,8 @@ def test_scaling(graph):
         ({"first_edge": np.array([0, 1, 2, 4, 4])}, "edges without a head"),
         ({"tails": np.full((5, 3), -1, np.int32)}, "tails that are not two columns"),
         ({"scores": np.zeros(4)}, "columns of unequal length"),
-        ({"root": 4}, "root 4, which is no node"),
-        ({"root": -1}, "root -1, which is no node"),
+        ({"root": 4}, "root 4, which is not a node"),
+        ({"root": -1}, "root -1, which is not a node"),
         (
             {"tails": np.array([[-1, -1], [-1, -1], [0, 2], [0, 1], [2, -1]], np.int32)},
             "do not come before their heads",

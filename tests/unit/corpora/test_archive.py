@@ -11,6 +11,7 @@ from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import cache_folder
 from dragoman.corpora.archive import Archive, ArchiveFile
+from dragoman.corpora.wesnoth_tokenised import WesnothTokenised
 
 LINES = [f"line {n}\n".encode() for n in range(10)]
 
@@ -148,6 +149,10 @@ def test_a_file_without_an_address_comes_from_a_folder_or_mirror(tmp_path):
     private = archive(ArchiveFile("train.en.gz", sha256(b"x\n")))
     with pytest.raises(UsageError, match=r"no public address of train\.en\.gz is known; expected a folder or a mirror"):
         private().build(tmp_path / "toy")
+    with pytest.raises(
+        UsageError, match=r"`dragoman corpora build wesnoth --option tokenised=true` makes a similar corpus$"
+    ):
+        WesnothTokenised().build(tmp_path / "toy")
     with pytest.raises(DataError, match=r"has no train\.en\.gz; expected it$"):
         private(folder=tmp_path).build(tmp_path / "toy")
     (tmp_path / "train.en").write_bytes(b"x\n")

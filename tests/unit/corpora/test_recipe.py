@@ -73,6 +73,21 @@ def test_compressed_files_hold_the_same(tmp_path):
     assert "manifest.toml" in packed
 
 
+def test_tokenised_files_have_the_same_pairs(tmp_path):
+    Toy(dev=4, test=6).build(tmp_path / "raw")
+    Toy(dev=4, test=6, tokenised=True).build(tmp_path / "tokenised")
+    raw, tokenised = read(tmp_path / "raw"), read(tmp_path / "tokenised")
+    assert raw["test.fr"] != tokenised["test.fr"] == raw["test.fr"].lower()
+    assert tomllib.loads(tokenised["manifest.toml"].decode())["options"]["tokenised"]
+
+
+def test_sides_are_tokenised_by_the_rules_of_their_language():
+    material = Material("fr", "pt-br", (), ())
+    assert material.tokenise(["L\u2019homme, c'est moi."], "fr") == ["l' homme , c' est moi ."]
+    assert material.tokenise(["Bom dia, Sr. Silva."], "pt-br") == ["bom dia , sr. silva ."]
+    assert Material("kjv", "web", (), (), language="en").tokenise(["It's he."], "kjv") == ["it 's he ."]
+
+
 def test_a_failed_build_leaves_nothing_and_keeps_the_old(tmp_path):
     out = tmp_path / "toy"
     Toy(dev=4, test=6).build(out)

@@ -142,7 +142,7 @@ def test_what_does_not_fit_is_refused_with_a_sentence(tmp_path):
     np.savez(path, **{"0": good[0], "2": good[1]})
     assert refused(path) == "has no matrix called '1'; expected one for each sentence of the lists"
     np.savez(path, **{"0": good[0], "1": good[1], "x": good[1]})
-    assert refused(path) == "has a matrix called 'x', which is no sentence of the lists"
+    assert refused(path) == "has a matrix called 'x', which is not a sentence of the lists"
     bad = good[1].copy()
     bad[2, 1] = np.nan
     np.savez(path, good[0], bad)

@@ -77,7 +77,7 @@ def test_features_without_names(write):
 
 def test_of_repeated_rules_the_first_is_kept(write):
     text = "[X] ||| a ||| b ||| f=1\n[X] ||| c ||| b ||| f=2\n[X] ||| a ||| b ||| f=3\n"
-    with pytest.warns(DragomanWarning, match="1 rules are there more than once; the first of each is kept"):
+    with pytest.warns(DragomanWarning, match="1 rules occur more than once; the first of each is kept"):
         assert logs_of(read_cdec_grammar(write(text))) == [[1], [2]]
 
 

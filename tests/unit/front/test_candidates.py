@@ -44,7 +44,7 @@ def test_the_order_wanted_is_a_list_or_a_file(lists, tmp_path):
 
 @pytest.mark.usefixtures("quiet")
 def test_ids_without_an_order_are_said(lists):
-    with pytest.warns(DragomanWarning, match=r"the ids \('b-x', 'a-y', ...\) have no order of their own"):
+    with pytest.warns(DragomanWarning, match=r"the ids \('b-x', 'a-y', ...\) have no natural order"):
         assert dm.mbr(lists, weights_from="uniform") == ["b-x one", "a-y one", ""]
 
 

@@ -158,7 +158,7 @@ def test_scores_and_comparisons(folder, tmp_path):
     assert [label.get_text() for label in comparison.plot().axes[0].get_yticklabels()] == ["worse <b>", "same"]
     with pytest.raises(DataError, match="has 1 lines, but the reference has"):
         dm.score(["one"], references)
-    with pytest.raises(UsageError, match="'a sentence', which is no file"):
+    with pytest.raises(UsageError, match="'a sentence', which is not a file"):
         dm.score("a sentence", references)
     with pytest.raises(UsageError, match="found 1 system"):
         dm.compare({"a": references}, references)

@@ -303,8 +303,8 @@ def put(at, value):
         ("log_scores", put((3, 1), np.nan), "the array 'log_scores' holds nan"),
         ("log_scores", put((3, 1), np.inf), "the array 'log_scores' holds inf"),
         ("alignment_offsets", put(1, 2**40), "the array 'alignment_offsets' falls"),
-        ("alignments", put(0, 255), "the array 'alignments' links words that are not there"),
-        ("alignments", put(0, 255 << 8), "the array 'alignments' links words that are not there"),
+        ("alignments", put(0, 255), "the array 'alignments' links words that do not exist"),
+        ("alignments", put(0, 255 << 8), "the array 'alignments' links words that do not exist"),
     ],
 )
 def test_arrays_that_would_lead_a_chart_astray(grammar, pairs, name, change, message):

@@ -72,7 +72,7 @@ def test_training_goes_on_after_each_stage(bitext, tmp_path, monkeypatch, killed
             trained(bitext, tmp_path / "out", memory, checkpoint, **options)
     goes_on, found = trained(bitext, tmp_path / "out", memory, checkpoint, **options)
     assert none == []
-    assert goes_on == [f"going on with {stage}" for stage in kept]
+    assert goes_on == [f"continuing with {stage}" for stage in kept]
     assert found == expected
     with checkpoint:
         assert checkpoint.folder.is_dir()
@@ -89,7 +89,7 @@ def test_a_stage_of_other_options_or_text_is_made_again(bitext, tmp_path):
         (bitext.part(slice(0, 50)), {}, []),
     ):
         goes_on, found = trained(text, tmp_path / "out", 200_000, checkpoint, **options)
-        assert goes_on == [f"going on with {stage}" for stage in kept]
+        assert goes_on == [f"continuing with {stage}" for stage in kept]
         assert found == trained(text, tmp_path / "whole", None, None, **options)[1]
 
 
@@ -122,7 +122,8 @@ def test_a_stage_that_is_damaged_is_made_again(bitext, tmp_path, file, damage):
     found = checkpoint.load(stage, key, notes) if not file.endswith("key") else None
     assert found is None
     assert [
-        text.startswith("a stage of the killed training is damaged and is computed again: ") for text in notes.warned
+        text.startswith("a stage of the interrupted training is damaged and will be computed again: ")
+        for text in notes.warned
     ] == ([] if file.endswith("key") else [True])
     goes_on, again = trained(bitext, tmp_path / "out", 200_000, checkpoint)
     assert len(goes_on) == 1  # with the stage that is whole
@@ -165,7 +166,7 @@ main()
     assert len(list((tmp_path / "temporary").iterdir())) == 1
     result = command("not", *small)
     assert result.returncode == 0, result.stderr
-    assert b"going on with the phrase table" in result.stderr
+    assert b"continuing with the phrase table" in result.stderr
     assert command("not", "--out", tmp_path / "whole").returncode == 0
     models = [
         {

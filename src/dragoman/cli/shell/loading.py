@@ -113,7 +113,7 @@ FailedLines = Annotated[
     Literal["empty", "skip", "refuse"] | None,
     typer.Option(
         "--failed",
-        help="Sentences of JSON formats without hypotheses: empty (an empty line, the default), skip, refuse.",
+        help="Sentences without hypotheses in JSON formats: print an empty line (default), skip, or refuse.",
     ),
 ]
 Ids = Annotated[bool, typer.Option("--ids", help="Write `id<TAB>text` instead of the text.")]

@@ -132,7 +132,7 @@ class ClusterWorkers(Workers):
         cluster = queue.cluster(private_connection())
         cluster.scale(jobs=queue.jobs)
         client = distributed.Client(cluster, set_as_default=False)
-        progress.note(f"{queue.jobs} jobs were given to {queue.queue}; waiting for the first worker")
+        progress.note(f"{queue.jobs} jobs were submitted to {queue.queue}; waiting for the first worker")
         client.wait_for_workers(1)
         return cls(client, cluster, path, progress)
 

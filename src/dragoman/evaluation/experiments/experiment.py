@@ -134,7 +134,7 @@ class Experiment:
         }
         first = partial(_translate_untuned, self._translations(plan.job, self.untuned, share))
         if any(cell.translations.is_older for cell in cells.values()):
-            runtime.warn(f"{self.out}: is of an older version, without checksums: damage may go unnoticed")
+            runtime.warn(f"{self.out}: was written by an older version without checksums: damage may go unnoticed")
         with runtime.stage("the experiment") as progress_callback:
             watch = _Watch(cells, plan.job.loop.iterations + 1, progress_callback, runtime)
             failed = workers.run_all({"untuned": first, **cells}, watch, threads=share.threads)

@@ -275,7 +275,9 @@ def _file(path: Path, values: Mapping[str, Any], key: str) -> Path:
         raise DataError(f"has no '{key}'", path=path, expected="the name of a file or folder")
     file = path.parent / str(values[key])
     if not file.exists():
-        raise DataError(f"says that {key} is '{values[key]}', which is not there", path=path, expected="a path from it")
+        raise DataError(
+            f"says that {key} is '{values[key]}', which does not exist", path=path, expected="a path from it"
+        )
     return file
 
 

@@ -100,7 +100,7 @@ class PlannedSystems:
         for name in missing:
             systems.model(name).save(self.folder(name))
             files.note((path, checksum(path)) for path in self._described(name))
-            runtime.note(f"system {name} is trained")
+            runtime.note(f"training system {name}")
 
 
 def planned_systems(path: Path, values: Mapping[str, Any], out: Path) -> PlannedSystems | None:
@@ -143,7 +143,7 @@ def _corpora(path: Path, rows: list[Mapping[str, Any]]) -> dict[str, tuple[Path,
             raise DataError(f"has {what} {same[0]}", path=path, expected="each once")
         for file in files:
             if not file.exists():
-                raise DataError(f"has a corpus {name} of '{file}', which is not there", path=path)
+                raise DataError(f"has a corpus {name} of '{file}', which does not exist", path=path)
         found[name] = files
     return found
 
@@ -218,7 +218,7 @@ AS_DECODED = PlannedDecision("", Decision(MaxDerivation(), "hypergraph"))
 def planned_decisions(path: Path, rows: Any) -> tuple[PlannedDecision, ...]:
     """Return the decisions of the tables of a plan; without tables, the decoder's."""
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise DataError("has a 'decision' that is no list of tables", path=path, expected="[[decision]]")
+        raise DataError("has a 'decision' that is not a list of tables", path=path, expected="[[decision]]")
     return tuple(_planned(path, row) for row in rows) or (AS_DECODED,)
 
 

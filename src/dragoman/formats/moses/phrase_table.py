@@ -86,7 +86,7 @@ def pairs_of_table(
     rows, repeated = first_of_each_pair(table.source_ids, table.target_ids)
     if repeated:
         kind = {"phrase": "phrase pairs", "rule": "rules"}[what]
-        runtime.warn(f"{path}: {repeated} {kind} are there more than once; the first of each is kept")
+        runtime.warn(f"{path}: {repeated} {kind} occur more than once; the first of each is kept")
     return pairs if rows is None else pairs.take(rows)
 
 

@@ -34,7 +34,7 @@ def read_reordering(path: PathLike, *, runtime: Runtime = Runtime()) -> Reorderi
     source_ids, target_ids, scores = table.source_ids, table.target_ids, table.scores
     rows, repeated = first_of_each_pair(source_ids, target_ids)
     if repeated:
-        runtime.warn(f"{path}: {repeated} phrase pairs are there more than once; the first of each is kept")
+        runtime.warn(f"{path}: {repeated} phrase pairs occur more than once; the first of each is kept")
     if rows is not None:
         source_ids, target_ids, scores = source_ids[rows], target_ids[rows], scores[rows]
     return ReorderingTable(

@@ -53,7 +53,7 @@ def _sentences(path: PathLike) -> Iterator[tuple[str, int]]:
         text = rest + chunk.data.decode("utf-8")
         starts = [match.start() for match in _START.finditer(text)]
         if not starts or starts[0] > 0:
-            raise DataError("this is no hypothesis 0", path=path, line=line, expected="'0 hyp=0 stack=0'")
+            raise DataError("hypothesis 0 is missing", path=path, line=line, expected="'0 hyp=0 stack=0'")
         for begin, end in itertools.pairwise(starts):
             yield text[begin:end], line
             line += text.count("\n", begin, end)

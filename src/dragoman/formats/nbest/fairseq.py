@@ -195,7 +195,9 @@ class FairseqNBest(NBestFormat):
         same_base = extras.style.get("base e", 0) == (self.base == "e")
         kept = [row.tobytes().decode() for row in extras.hypotheses] if extras.hypotheses is not None else None
         if nbest.references is not None and any(len(references) > 1 for references in nbest.references):
-            runtime.warn(f"{path}: all references but the first are left out, because {self.name} has place for one")
+            runtime.warn(
+                f"{path}: all references but the first are left out, because {self.name} has a field for only one"
+            )
         unit = math.log(2) if self.base == "2" else 1.0
         texts, scores = nbest.texts(), nbest.scores.tolist()
         for i, number in enumerate(numbers):

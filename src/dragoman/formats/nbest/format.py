@@ -92,7 +92,7 @@ class NBestFormat(Options, ABC):
         }
         for name, called in _CALLED.items():
             if there[name] and name not in self.places:
-                runtime.warn(f"{path}: the {called} are left out, because {self.name} has no place for them")
+                runtime.warn(f"{path}: the {called} are left out, because {self.name} has no field for them")
         return replace(
             nbest,
             scores=scores if "scores" in self.places else np.full(len(scores), np.nan),

@@ -169,7 +169,7 @@ class JsonNBest(NBestFormat):
         """Read all values; yield those that complete a sentence."""
         for one in found:
             if not isinstance(one.value, dict):
-                raise DataError(f"found {quote(one.text)}, which is no object", expected=self.example)
+                raise DataError(f"found {quote(one.text)}, which is not an object", expected=self.example)
             self._take(one.value, one.text, rows)
             yield one
 

@@ -172,7 +172,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise DataError(f"the key {quote(twice)} is there twice in one object", expected="each key once")
+        raise DataError(f"the key {quote(twice)} occurs twice in one object", expected="each key once")
     return fields
 
 

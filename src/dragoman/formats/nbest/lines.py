@@ -137,7 +137,7 @@ class BarSeparatedNBest(NBestFormat):
             6: ("found {} among the features", "a number"),
             7: ("found {} among the numbers", "a finite number"),
             8: ("the feature {} has another number of values than before", "the same number in all hypotheses"),
-            9: ("the feature {} is there twice in one hypothesis", "each feature once"),
+            9: ("the feature {} occurs twice in one hypothesis", "each feature once"),
             10: ("found {} as the score", "one number"),
             11: ("the last words of {} have no segmentation mark", "a mark such as |0-1| after each phrase, or none"),
             12: ("the segmentation mark {} ends before it begins", "the first and the last source word, from 0"),
@@ -267,7 +267,7 @@ class Numbering:
                 f"the id {number} comes {'again ' if again else ''}after the id {before[back[0]]}",
                 path=self._path,
                 line=int(starts[back[0]]) + first_line,
-                expected="all hypotheses of a sentence together, and numbers that count up",
+                expected="all hypotheses of a sentence together, and increasing numbers",
             )
         if self._sentences is not None and len(numbers) and numbers[-1] >= self._sentences:
             late = np.searchsorted(numbers, self._sentences)
@@ -373,7 +373,7 @@ def sentence_numbers(nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime
     ids = [name for name in nbest.sentence_ids if isinstance(name, int) and 0 <= name < 1 << 63]
     if len(ids) == len(nbest) and all(a < b for a, b in itertools.pairwise(ids)):
         return np.array(ids, np.int64)
-    runtime.warn(f"{path}: the sentences' ids are no numbers that count up; they are numbered from 0 instead")
+    runtime.warn(f"{path}: the sentence ids are not increasing numbers; sentences are numbered from 0 instead")
     return np.arange(len(nbest), dtype=np.int64)
 
 

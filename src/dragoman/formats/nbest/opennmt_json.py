@@ -45,7 +45,7 @@ class OpenNmtJsonNBest(JsonNBest):
         for one in found:
             value = one.value
             if not (isinstance(value, list) and all(isinstance(row, list) for row in value)):
-                raise DataError(f"found {quote(one.text)}, which is no list of lists", expected=self.example)
+                raise DataError(f"found {quote(one.text)}, which is not a list of lists", expected=self.example)
             for row in value:
                 for fields in row:
                     if not (isinstance(fields, dict) and isinstance(fields.get("tgt", 0), str | None)):

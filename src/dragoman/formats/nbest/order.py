@@ -63,7 +63,7 @@ def sort_by_id(nbest: NBest, path: PathLike, *, runtime: Runtime = Runtime()) ->
     rows = np.arange(len(nbest.scores)) if nbest.rows is None else nbest.rows
     nbest = replace(nbest, rows=rows).take(np.array(order, np.int64))
     names = nbest.sentence_ids
-    runtime.note(f"{path}: the lists were brought into the order of their ids, from {_said(names[:1])} on")
+    runtime.note(f"{path}: the lists were sorted by their ids, from {_said(names[:1])} on")
     return replace(nbest, ids=None if names == (*range(len(nbest)),) else nbest.ids)
 
 
@@ -98,7 +98,9 @@ class IdOrderCheck:
         keys = sort_keys(self._names) if self._names else []
         if keys is None:
             ids = _said(self._names[:2])
-            runtime.warn(f"{path}: the ids ({ids}, ...) have no order of their own, the file's is kept; {_WAYS_OUT}")
+            runtime.warn(
+                f"{path}: the ids ({ids}, ...) have no natural order; the order of the file is kept; {_WAYS_OUT}"
+            )
             return
         falls = (i for i in range(len(keys) - 1) if keys[i] > keys[i + 1])
         at = next(falls, None)
@@ -148,7 +150,7 @@ def _unique(names: list[str], path: PathLike) -> list[str]:
     if len(set(names)) < len(names):
         seen: set[str] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise DataError(f"the id {quote(twice)} is there twice", path=path, expected="each id once")
+        raise DataError(f"the id {quote(twice)} occurs twice", path=path, expected="each id once")
     return names
 
 

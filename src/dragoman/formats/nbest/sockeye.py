@@ -77,7 +77,7 @@ class SockeyeNBest(JsonNBest):
         if sign * value > 0:
             other = "logprob" if self.scores == "neglogprob" else "neglogprob"
             raise DataError(
-                f"a score is {value:g}, which is no {self.scores}",
+                f"a score is {value:g}, which is not a {self.scores}",
                 expected=f"other scores, or the option scores={other}",
             )
         return sign * value
@@ -87,7 +87,9 @@ class SockeyeNBest(JsonNBest):
         sign = -1 if self.scores == "neglogprob" else 1
         wrong = next((own["score"] for own, _ in sentence.hypotheses if own.get("score", 0) > 0), None)
         if wrong is not None:
-            raise DataError(f"has the score {wrong:g}, which is no log-probability", expected="a format for any scores")
+            raise DataError(
+                f"has the score {wrong:g}, which is not a log-probability", expected="a format for any scores"
+            )
         texts = [own["text"] for own, _ in sentence.hypotheses]
         scores = [(sign * own["score"] or 0.0) if "score" in own else None for own, _ in sentence.hypotheses]
         if texts:

@@ -282,7 +282,7 @@ def _written_columns(nbest: NBest, path: PathLike, runtime: Runtime) -> dict[str
         columns["source"] = [nbest.sources[i] for i in sentences]
     if nbest.references is not None:
         if any(len(references) > 1 for references in nbest.references):
-            runtime.warn(f"{path}: all references but the first are left out, because csv has place for one")
+            runtime.warn(f"{path}: all references but the first are left out, because csv has a field for only one")
         firsts = [references[0] if references else "" for references in nbest.references]
         columns["reference"] = [firsts[i] for i in sentences]
     features = nbest.features

@@ -31,7 +31,7 @@ class Hmm(DirectionalAligner):
     null_probability: float = option(0.2, "prior probability of an unaligned word", minimum=0, maximum=0.99)
     max_jump: int = option(10, "longer jumps share one weight per direction", minimum=1, maximum=65_535)
     uniform_share: float = option(
-        0.2, "weight of the uniform distribution, beside the learnt one, of jumps", minimum=0.000001, maximum=1
+        0.2, "interpolation weight of a uniform distribution over jumps", minimum=0.000001, maximum=1
     )
     variational_bayes: bool = option(True, "put a Dirichlet prior on the translation probabilities")
     alpha: float = option(0.01, "the Dirichlet prior's parameter", minimum=0.001)

@@ -55,16 +55,16 @@ class KneserNey(Options):
     order: int = option(3, "length of the longest n-grams", minimum=1, maximum=16)
     prune: str = option(
         "0",
-        "drop n-grams with at most this count, a number for each order as in 0,0,1; the last holds for higher orders",
+        "drop n-grams with at most this count, one number per order as in 0,0,1; the last applies to higher orders",
     )
     vocabulary: Literal["open", "closed"] = option(
-        "open", "open: <unk> has the probability of a word with count 0; closed: none, unless the text contains it"
+        "open", "open: <unk> gets the probability of a word with count 0; closed: none unless the text contains it"
     )
     word_list: Path | None = option(None, "file of the words to keep; every other word counts as <unk>")
     discount_fallback: str = option(
         "0.5,1,1.5",
         "discounts of counts 1, 2 and 3 or more for orders where they cannot be estimated: in too little text, or text"
-        " that repeats itself",
+        " with much repetition",
     )
 
     def __post_init__(self) -> None:

@@ -140,7 +140,9 @@ class RuleModel(RuleExtraction):
         "number of sentence pairs to count reordered nonterminals in, for structural distortion; 0 is all",
         minimum=0,
     )
-    sample: int = option(0, "occurrences of a source side to extract rules on demand from; 0 is all", minimum=0)
+    sample: int = option(
+        0, "occurrences of a source side to use when rules are extracted on demand; 0 is all", minimum=0
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -54,7 +54,7 @@ class Likelihood(Tuner):
     name: ClassVar[str] = "likelihood"
 
     deviation: float = option(1.0, "standard deviation of the prior; 0: no prior", minimum=0)
-    candidates: int = option(100, "best strings of a hypergraph that a surrogate is chosen from", minimum=1)
+    candidates: int = option(100, "n-best strings among which a surrogate reference is chosen", minimum=1)
     iterations: int = option(200, "maximum iterations of L-BFGS", minimum=1)
 
     def improve(self, problem: ReferenceProblem, start: Vector, rng: np.random.Generator, runtime: Runtime) -> Optimum:

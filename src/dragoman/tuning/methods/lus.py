@@ -47,7 +47,7 @@ class Lus(Tuner):
         maximum=1,
     )
     samples: int = option(50_000, "weights to try from each start", minimum=1)
-    starts: int = option(8, "starts: the given weights, and random ones", minimum=1)
+    starts: int = option(8, "number of starts: the given weights, and random ones", minimum=1)
 
     def improve(
         self, problem: Problem, start: NDArray[np.float64], rng: np.random.Generator, runtime: Runtime

@@ -54,9 +54,9 @@ class Mert(Tuner):
     random_directions: int = option(5, "random directions per round, besides the axes", minimum=0)
     moves: Literal["cyclic", "best"] = option("cyclic", "make every move at once, or only the best of a round")
     smoothing: Literal["none", "minimum", "average"] = option(
-        "none", "smoothing of the score of a piece over its neighbours"
+        "none", "smoothing of the score of an interval over its neighbours"
     )
-    window: int = option(3, "neighbours on each side that smoothing uses", minimum=1)
+    window: int = option(3, "neighbouring intervals on each side for smoothing", minimum=1)
     min_gain: float = option(1e-4, "smallest gain of a move, in units of the metric", minimum=0)
     max_rounds: int = option(100, "maximum rounds from one start", minimum=1)
     normalise: bool = option(True, "scale the weights so that their absolute values sum to 1")

@@ -54,7 +54,7 @@ class SvmRank(Tuner):
     followers: int = option(30, "candidates that each of them is compared with", minimum=1)
     selection: Literal["spread", "next", "mira"] = option(
         "spread",
-        "these are spread over the list, the next best, or a third each best by the model, by hope and by fear",
+        "spread these over the list, take the next best, or a third each of the best by the model, by hope and by fear",
     )
     max_iterations: int = option(100_000, "maximum passes of the solver over the pairs", minimum=1)
 

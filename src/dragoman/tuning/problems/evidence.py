@@ -54,10 +54,12 @@ class Decoding(Options):
     )
     nbest: int = option(100, "hypotheses per sentence", minimum=1)
     hypotheses: Literal["derivations", "strings"] | None = option(
-        None, "lists of the best derivations, or of the best strings, the default for hierarchical models"
+        None, "lists of the best derivations, or of the best strings (default for hierarchical models)"
     )
     density: float | None = option(
-        None, "hypergraph edges per word of the best translation; likelihood: 100, others: 20", minimum=1e-9
+        None,
+        "hypergraph edges per word of the best translation; default: 100 for likelihood, otherwise 20",
+        minimum=1e-9,
     )
 
 

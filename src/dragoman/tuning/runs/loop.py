@@ -68,7 +68,7 @@ class Loop(Options):
     )
     interpolation: float | None = option(
         None,
-        "fraction of the step from the old to the new weights; by default as far as the largest turn allows, and with"
+        "fraction of the step from the old to the new weights; by default as large as max_angle allows, and with"
         " pro at most 0.5",
         minimum=0,
         maximum=1,
@@ -87,8 +87,8 @@ class Loop(Options):
     )
     preset: Preset | None = option(
         None,
-        "schuth: algorithm 1 and table 7.1 of Schuth (2010), that is interpolation 1, max_angle 180, keep last, and"
-        " other ranges of random starts; other options given override it",
+        "schuth: algorithm 1 of Schuth (2010): interpolation 1, max_angle 180, keep last, and random starts in the"
+        " ranges of table 7.1; options that are given take precedence",
     )
 
 

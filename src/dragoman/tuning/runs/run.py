@@ -226,7 +226,9 @@ class Run(RecordedRun):
             return {}
         found = unseal(file.read_bytes())
         if found is None or (self.has_checksums and not found[1]):
-            raise DataError("is damaged", path=file, expected="what the run has written; going on with it looks again")
+            raise DataError(
+                "is damaged", path=file, expected="the file as the run wrote it; resume the run to check it again"
+            )
         return found[0]
 
     def has_final_report(self) -> bool:

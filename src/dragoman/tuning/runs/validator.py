@@ -45,7 +45,7 @@ class Validation(Options):
         None, "evidence of that rule; by default what suits it best, or samples if the model has global features"
     )
     validation_samples: int | None = option(
-        None, "samples per chain, if that rule sees samples; default: those of the decision file, or 200", minimum=1
+        None, "samples per chain, if that rule uses samples; default: those of the decision file, or 200", minimum=1
     )
     validation_more: str | None = option(
         None, "further rules or decision files, separated by commas, whose scores by the same evidence are recorded"

@@ -80,7 +80,7 @@ def test_methods_may_choose_systems(read, tmp_path):
         ('model = "a.s"' + PLAN + CORPORA + ADAPT, "has a 'model', and \\[adapt\\] to train some; expected one"),
         (PLAN + CORPORA.replace("web", "in") + ADAPT, "has two corpora called in; expected each once"),
         (PLAN + CORPORA.replace('"b.', '"a.') + ADAPT, "has the corpus web with the files of in; expected each once"),
-        (PLAN + CORPORA.replace("b.t", "c.t") + ADAPT, "has a corpus web of '.*c.t', which is not there"),
+        (PLAN + CORPORA.replace("b.t", "c.t") + ADAPT, "has a corpus web of '.*c.t', which does not exist"),
         (PLAN + CORPORA.replace("target", "reference") + ADAPT, "has a corpus with name, source, reference; expected"),
         (PLAN + CORPORA + ADAPT.replace('"in"', '"best"'), "in which no system is called 'best'; there are in, joint"),
         (PLAN + CORPORA + ADAPT.replace('"in"', '"pro-mix"'), "system pro-mix is given twice; expected each once"),

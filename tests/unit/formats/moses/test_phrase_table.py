@@ -77,7 +77,7 @@ def test_reading_in_small_chunks_is_the_same(write, monkeypatch):
     with pytest.warns(DragomanWarning):
         whole = rows_of(read_phrase_table(path))
     monkeypatch.setattr(table_lines, "read_chunks", lambda path: read_chunks(path, 50))
-    with pytest.warns(DragomanWarning, match="6 phrase pairs are there more than once"):
+    with pytest.warns(DragomanWarning, match="6 phrase pairs occur more than once"):
         assert rows_of(read_phrase_table(path)) == whole
 
 
@@ -117,7 +117,7 @@ def test_of_repeated_pairs_the_first_is_kept(write):
     )
     assert [(row[0], row[1], row[2][0]) for row in rows_of(pairs)] == [("a", "x", 1), ("a", "y", 4), ("b", "x", 2)]
     assert [warning.split(": ")[1] for warning in progress.warnings] == [
-        "1 phrase pairs are there more than once; the first of each is kept"
+        "1 phrase pairs occur more than once; the first of each is kept"
     ]
 
 

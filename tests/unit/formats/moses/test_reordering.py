@@ -84,7 +84,7 @@ def test_the_join_agrees_with_a_dictionary(write):
 
 
 def test_repeated_pairs(write):
-    with pytest.warns(DragomanWarning, match="1 phrase pairs are there more than once"):
+    with pytest.warns(DragomanWarning, match="1 phrase pairs occur more than once"):
         table = read_reordering(write("a ||| b ||| 0.25\na ||| b ||| 0.5\n"))
     assert table.scores.tolist() == [[0.25]]
 

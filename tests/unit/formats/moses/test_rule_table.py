@@ -75,7 +75,7 @@ def test_brackets_stay_out_of_the_vocabularies(write):
 
 def test_reading_in_small_chunks_is_the_same(write, monkeypatch):
     path = write(TABLE * 2)
-    with pytest.warns(DragomanWarning, match="4 rules are there more than once; the first of each is kept"):
+    with pytest.warns(DragomanWarning, match="4 rules occur more than once; the first of each is kept"):
         whole = rows_of(read_rule_table(path))
     assert len(whole) == 4
     monkeypatch.setattr(table_lines, "read_chunks", lambda path: read_chunks(path, 100))

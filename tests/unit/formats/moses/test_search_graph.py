@@ -34,7 +34,7 @@ def test_recombined_hypotheses_are_edges_into_their_winner(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("7 hyp=0 stack=0\n", "", ":1: this is no hypothesis 0"),
+        ("7 hyp=0 stack=0\n", "", ":1: hypothesis 0 is missing"),
         ("back=4", "back=44", "hypothesis 44 is referred to"),
         ("recombined=8", "recombined=10 ", ":4: found '7 hyp=9"),
         ("back=0 score=-1 ", "back=9 score=-1 ", "hypothesis 9 is referred to"),

@@ -32,7 +32,9 @@ def test_sockeyes_scores_change_their_sign(tmp_path):
     assert nbest.scores.tolist() == [-0.5, -0.75, -0.25, -1.5]
     assert nbest.logprobs is None
     line = '{"score": -0.5, "sentence_id": 0, "translation": "a"}\n'
-    with pytest.raises(DataError, match=r"in:1: a score is -0.5, which is no neglogprob; expected .* scores=logprob"):
+    with pytest.raises(
+        DataError, match=r"in:1: a score is -0.5, which is not a neglogprob; expected .* scores=logprob"
+    ):
         read(SockeyeNBest(), line, tmp_path)
     assert read(SockeyeNBest(scores="logprob"), line, tmp_path).scores.tolist() == [-0.5]
     assert SockeyeNBest().read(SAMPLES / "sockeye.factors.jsonl").scores.tolist() == [-0.5, -0.75]
@@ -40,7 +42,7 @@ def test_sockeyes_scores_change_their_sign(tmp_path):
         assert np.isnan(SockeyeNBest().read(SAMPLES / "sockeye.single.jsonl").scores).tolist() == [False, True]
     positive = read(SockeyeNBest(scores="logprob"), line, tmp_path)
     positive.scores[:] = 2.0
-    with pytest.raises(DataError, match="list 1 to write has the score 2, which is no log-probability"):
+    with pytest.raises(DataError, match="list 1 to write has the score 2, which is not a log-probability"):
         SockeyeNBest().write(tmp_path / "out", positive)
 
 
@@ -144,7 +146,7 @@ def test_a_prompt_is_the_source_and_texts_keep_their_space(tmp_path):
         (CTranslate2NBest, '[{"hypotheses": []},\n\n{"a": 1}]', "3: found '{\"a\": 1}', without a list 'hypotheses'"),
         (CTranslate2NBest, '[{"hypotheses": []},\n]', "2: found ']', which is not JSON; expected"),
         (CTranslate2NBest, '[{"hypotheses": []}\n{"hypotheses": []}]', "2: found '{\"hypotheses\": []}]' after an"),
-        (CTranslate2NBest, "[[1]]", "1: found '[1]', which is no object; expected"),
+        (CTranslate2NBest, "[[1]]", "1: found '[1]', which is not an object; expected"),
         (VllmNBest, '{"outputs": [{"txt": 1}]}', "1: found the output '{\"txt\": 1}', without a string 'text'"),
         (VllmNBest, '{"prompt": 1, "outputs": []}', "1: 'prompt' is '1'; expected a string"),
         (VllmNBest, '{"prompt": "a", "outputs": []}\n{"outputs": []}', "2: some sentences have a 'prompt' and some"),
@@ -156,7 +158,7 @@ def test_a_prompt_is_the_source_and_texts_keep_their_space(tmp_path):
         (OpenAiNBest, '{"choices": [{"message": {"content": 1}}]}', "1: found the choice"),
         (OpenAiNBest, '{"custom_id": "1", "response": {"error": 1}}', '1: found \'{"custom_id"'),
         (OpenAiNBest, '{"choices": [{"text": "a", "logprobs": [1]}]}', "1: 'logprobs' is '[1]'; expected 'token_lo"),
-        (OpenNmtJsonNBest, '{"error": "x"}', '1: found \'{"error": "x"}\', which is no list of lists'),
+        (OpenNmtJsonNBest, '{"error": "x"}', '1: found \'{"error": "x"}\', which is not a list of lists'),
         (OpenNmtJsonNBest, '[[{"src": "a"}]]', "1: found '{\"src\": \"a\"}', without a string 'tgt'"),
         (OpenNmtJsonNBest, '[[{"tgt": "a", "n_best": 3}]]', "1: 'n_best' is '3', and the response has 1 lists"),
         (

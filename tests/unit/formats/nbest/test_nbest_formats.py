@@ -125,7 +125,7 @@ def test_travatar_swaps_score_and_features(tmp_path):
 
 
 def decoded():
-    """As from a decoder: features that are 0 are left out, one is there twice, one list is empty."""
+    """As from a decoder: features that are 0 are left out, one occurs twice, one list is empty."""
     features = FeatureRows(
         ("tm.0", "tm.1", "lm"),
         np.array([0, 2, 4, 4], np.int64),
@@ -186,7 +186,7 @@ def test_what_has_no_place_is_left_out_with_a_warning(name, tmp_path):
         "ids": "sentences' ids",
     }
     expected = [
-        f"{tmp_path / 'out'}: the {called[what]} are left out, because {name} has no place for them"
+        f"{tmp_path / 'out'}: the {called[what]} are left out, because {name} has no field for them"
         for what in called
         if what not in kind.places
     ]
@@ -258,7 +258,7 @@ def test_hypotheses_without_scores(tmp_path):
         (MosesNBest, "0 ||| a ||| LM0= 1 ||| 1 2", "1: found '1 2' as the score; expected one number"),
         (MosesNBest, "0 ||| a ||| 1 2 3 ||| 1", "1: found '1' among the features, where a name belongs"),
         (MosesNBest, "0 ||| a ||| LM0= D0= 1 ||| 1", "1: the feature 'LM0=' has no value; expected 'name= value …'"),
-        (MosesNBest, "0 ||| a ||| LM0= 1 LM0= 1 ||| 1", "1: the feature 'LM0=' is there twice in one hypothesis"),
+        (MosesNBest, "0 ||| a ||| LM0= 1 LM0= 1 ||| 1", "1: the feature 'LM0=' occurs twice in one hypothesis"),
         (
             MosesNBest,
             "0 ||| a ||| LM0= 1 ||| 1\n0 ||| b ||| LM0= 1 2 ||| 1",
@@ -292,7 +292,7 @@ def test_hypotheses_without_scores(tmp_path):
         (JsonlNBest, '{"hyps": [{"text": "a", "score": 1e999}]}', "1: 'score' is 'inf'; expected a finite number"),
         (JsonlNBest, '{"hyps": [{"text": "a", "logprob": "1"}]}', "1: 'logprob' is '\"1\"'; expected a number"),
         (JsonlNBest, '{"hyps": [{"text": "a", "features": {"x": true}}]}', "1: 'x' is 'true'; expected a number"),
-        (JsonlNBest, '{"hyps": [{"text": "a", "features": {"x": 1, "x": 1}}]}', "1: the key 'x' is there twice"),
+        (JsonlNBest, '{"hyps": [{"text": "a", "features": {"x": 1, "x": 1}}]}', "1: the key 'x' occurs twice"),
         (JsonlNBest, '{"hyps": [{"text": "\\ud800"}]}', "1: a string has half of a surrogate pair"),
         (JsonlNBest, '{"id": 1.5, "hyps": []}', "1: the id is '1.5'; expected a number or a string"),
         (JsonlNBest, '{"id":"a","hyps":[]}\n{"id":"a","hyps":[]}', "2: the sentence with the id 'a' comes again"),

@@ -84,7 +84,7 @@ def test_every_format_with_ids_is_read_in_their_order(written, name, line):
     nbest = read_nbest(path, name, sentences=3, runtime=Runtime(progress=said))
     assert nbest.sentence_ids == ("req-2", "req-17", "req-101")
     assert nbest.texts() == ["of 2", "of 17", "of 101"]
-    assert said.messages == [("note", f"{path}: the lists were brought into the order of their ids, from 'req-2' on")]
+    assert said.messages == [("note", f"{path}: the lists were sorted by their ids, from 'req-2' on")]
 
 
 def test_numbers_with_zeros_in_front_stay_strings(written):
@@ -106,7 +106,7 @@ def test_numbers_with_zeros_in_front_stay_strings(written):
             ["s2", "s10", "s1"],
             ["in the order of their ids ('s10' before 's1'), and the output follows"],
         ),
-        (["b", "a", "c"], ["the ids ('b', 'a', ...) have no order of their own, the file's is kept; --order"]),
+        (["b", "a", "c"], ["the ids ('b', 'a', ...) have no natural order; the order of the file is kept; --order"]),
     ],
 )
 def test_what_streams_by_out_of_order_is_said(lists, ids, said):
@@ -138,7 +138,7 @@ def test_an_order_is_a_file_of_ids_or_the_requests_of_a_batch(written, lists, te
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a\nb\na\n", "order: the id 'a' is there twice; expected each id once"),
+        ("a\nb\na\n", "order: the id 'a' occurs twice; expected each id once"),
         ('{"id": "a"}\n{"name": "b"}\n', 'order:2: found \'{"name": "b"}\', without an id; expected'),
         ('{"id": "a"}\nb\n', "order:2: found 'b', which is not JSON"),
     ],
