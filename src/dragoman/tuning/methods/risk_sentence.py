@@ -22,8 +22,8 @@ class RiskSentence(RiskSampling):
     gain - T · score (7.13; log p and the score differ by a constant), the mean over the sentences of a minibatch. The
     estimate is unbiased if samples are independent. With `entropy_by=frequency`, the logarithm of a sample's relative
     frequency stands for the score, as in the thesis, which takes the entropy of the sampled distribution (7.4.1). If
-    all samples differ, that gradient is 0: the entropy is as large as samples can tell, and a high temperature does no
-    harm. By the score the entropy grows without end as long as there are derivations.
+    all samples differ, that gradient is 0, as the entropy is as large as samples can tell. By the score it is that of
+    all derivations, whose entropy is largest where all weights are 0.
 
     Cost: sampling a minibatch for each update; the rest takes some per cent of that.
 
