@@ -117,7 +117,7 @@ def test_many_lines_are_a_path_a_list_or_the_name_of_a_file(folder, tmp_path, wh
     found = [use(folder, tmp_path / str(i), form) for i, form in enumerate(forms)]
     assert found[0] == found[1] == found[2]
     for text in ("no-such-file", "Un homme dort.\nUne femme court.", "a" * 5000):
-        with pytest.raises(UsageError, match="which is no file; expected a Path, or a list of lines"):
+        with pytest.raises(UsageError, match="which is not a file; expected a Path, or a list of lines"):
             use(folder, tmp_path / "never", text)
     with pytest.raises(DragomanError):
         use(folder, tmp_path / "never", Path("no-such-file"))
@@ -143,7 +143,7 @@ def test_lists_of_candidates(folder, tmp_path):
     for use in (dm.mbr, lambda lists: dm.rerank(lists, {"x": 1.0})):
         assert use(file) == use(str(file)) == ["the cat"]
         for wrong in ("no-such-file", "a cat\nthe cat"):
-            with pytest.raises(UsageError, match="which is no file; expected a Path"):
+            with pytest.raises(UsageError, match="which is not a file; expected a Path"):
                 use(wrong)
         with pytest.raises(UsageError, match="expected a list of its candidates"):
             use(["a cat", "the cat"])

@@ -30,7 +30,7 @@ class Notes(Progress):
         self.said, self.warned = [], []
 
     def note(self, text):
-        self.said.append(text.split(" of a training")[0])
+        self.said.append(text.split(" of an interrupted training")[0])
 
     def warn(self, text):
         self.warned.append(text)
@@ -43,7 +43,7 @@ def trained(bitext, out, memory, checkpoint, **options):
         model = train_model(PreparedText(bitext), TrainRecipe(**options), runtime=runtime).model
         model.save(out)
     files = sorted(path for path in out.rglob("*") if path.is_file())
-    return [said for said in notes.said if "going on" in said], [
+    return [said for said in notes.said if "continuing" in said], [
         (path.relative_to(out), path.read_bytes()) for path in files
     ]
 

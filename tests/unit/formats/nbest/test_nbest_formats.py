@@ -353,7 +353,7 @@ def test_what_cannot_be_written(tmp_path):
     with pytest.raises(DataError, match="a feature to write is called 'x y'; expected a name without spaces"):
         MosesNBest().write(tmp_path / "out", nbest)
     nbest, _ = written(JsonlNBest(), '{"id":"a","hyps":[{"text":"a b","score":1.0}]}\n', tmp_path)
-    with pytest.warns(DragomanWarning, match="they are numbered from 0 instead"):
+    with pytest.warns(DragomanWarning, match="sentences are numbered from 0 instead"):
         MosesNBest().write(tmp_path / "out", nbest)
     assert (tmp_path / "out").read_text() == "0 ||| a b  |||  ||| 1\n"
 
