@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dragoman.core.runtime import Runtime
 from dragoman.formats.arpa import read_arpa
@@ -115,7 +116,7 @@ def arrival(model: Model, lines: list[str], samples: int) -> None:
     """Mean scores after the burn-in, less those of long chains that were never heated, in units of the temperature."""
     translator = PhraseTranslator(model)
 
-    def run(options: Sampling) -> tuple[np.ndarray, float, float, float]:
+    def run(options: Sampling) -> tuple[NDArray[np.float64], float, float, float]:
         used = time.process_time()
         batches = list(Sampler.of(translator, options).batches(lines, seed=3, features=False))
         used = time.process_time() - used

@@ -41,7 +41,7 @@ class ChartSpace(DerivationSpace[ChartTranslator, ChartBatch, ChartOutcome]):
     moves = ("subtree", "rule", "glue", "jump")
     foreign_options = (
         *("merge_split", "reorder", "retranslate", "forward_share", "collect"),
-        *("adaptive_jumps", "positions", "proposal_order", "accept"),
+        *("positions", "proposal_order", "accept"),
     )
     expected = "rules that cover it, or glue = true in the model's settings"
     jumps_use_forests = False

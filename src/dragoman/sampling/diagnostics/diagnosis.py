@@ -52,7 +52,9 @@ class Diagnosis(Options):
 
     samples: int = option(25_000, "samples per chain", minimum=4)
     chains: int = option(2, "independent chains per starting point", minimum=1)
-    initial: str = option("gloss,random,beam", "starting points, separated by commas: gloss, monotone, random, beam")
+    initial: str = option(
+        "gloss,random,beam", "starting points, separated by commas: gloss, monotone, random, random-decoding, beam"
+    )
     burn_in: int = option(
         100,
         "scans before the first sample, during which the temperature falls from three times `temperature`",

@@ -233,7 +233,10 @@ def test_time_that_runs_out(case, narrow):
     [
         ({"samples": 0}, "samples is 0; expected at least 4"),
         ({"chains": 0}, "chains is 0"),
-        ({"initial": "gloss,best"}, "initial has 'best'; expected some of gloss, monotone, random, beam"),
+        (
+            {"initial": "gloss,best"},
+            "initial has 'best'; expected some of gloss, monotone, random, random-decoding, beam",
+        ),
         ({"initial": ""}, "initial has ''"),
         ({"initial": "beam, beam"}, "each only once"),
         ({"temperature": 0.0}, "temperature is 0.0; expected more than 0"),
