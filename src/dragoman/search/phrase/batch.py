@@ -226,9 +226,11 @@ def check_scores(batch: PhraseBatch, first_number: int | None = None) -> None:
         check_weights(batch.weights, [names[i] for i in large])
     if not len(batch.local):
         return
+    parts = batch.estimates[:, None], arrays.reorder_from, arrays.reorder_to
     with np.errstate(over="ignore", invalid="ignore"):
-        worst = np.abs(batch.estimates)
-        worst = worst + np.abs(arrays.reorder_from).max(axis=1) + np.abs(arrays.reorder_to).max(axis=1)
+        if sum(np.abs(part).max() for part in parts) < LARGEST_SCORE:
+            return
+        worst = sum(np.abs(part).max(axis=1) for part in parts)
     wrong = np.flatnonzero(~(worst < LARGEST_SCORE))
     if len(wrong):
         raise _error(batch, int(wrong[0]), first_number)

@@ -238,7 +238,7 @@ class OptionCollector:
             threads,
         )
         rows, dense, words = found["rows"], found["dense"], found["words"]
-        is_unknown = (rows < 0).all(axis=1)
+        is_unknown = np.logical_and.reduce([column < 0 for column in rows.T])
         unknown = np.flatnonzero(is_unknown)
         sentence = np.searchsorted(found["offsets"], unknown, side="right") - 1
         positions = source.sentences.offsets[sentence] + found["begin"][unknown]
