@@ -145,6 +145,7 @@ private:
         }
     }
 
+    // Expands a stack. Language models are not read for a node whose best expansion, as predicted, the beam would drop.
     void expand(std::int32_t covered) {
         Stack& stack = stacks_[covered];
         for_spans(stack, [&](std::size_t first, std::size_t last, std::int32_t begin, std::int32_t end, std::int32_t coverage) {
@@ -154,9 +155,11 @@ private:
             for (std::size_t m = first; m < last && !too_large(); ++m) {
                 const std::int32_t id = stack.members[m];
                 if (!space_.within_limit(space_.end_of(nodes[id].option), begin)) continue;
+                const auto joint = space_.joint(nodes[id].option, options[0]);
+                const double predicted = nodes[id].score + space_.join(joint, options[0]) + space_.estimate(options[0]);
+                if (is_below(into, predicted + future + slack_.value())) continue;
                 // Of a forced search few options are allowed, of any other all of them.
                 const auto* steps = target_ ? nullptr : space_.read_span(nodes[id].lm, begin, end);
-                const auto joint = space_.joint(nodes[id].option, options[0]);
                 for (std::size_t i = 0; i < options.size(); ++i) {
                     const std::int32_t option = options[i];
                     std::int32_t position = 0;
@@ -164,6 +167,7 @@ private:
                     const auto step = steps ? steps[i] : space_.read(nodes[id].lm, option);
                     const double score = nodes[id].score + space_.options.local[option] + space_.join(joint, option) + step.score;
                     ++expansions;
+                    if (i == 0) slack_.add(score - predicted);
                     add(into, {score, score + future, coverage, space_.exit_of(option), step.lm, position, option, id});
                 }
             }
@@ -177,9 +181,14 @@ private:
                std::equal(target_words_ + first, target_words_ + last, target_->begin() + position);
     }
 
+    // Whether the beam of stack decoding has no place for a total.
+    bool is_below(const Stack& stack, double total) const {
+        return limits_.algorithm == Algorithm::STACK && total < std::max(stack.floor, stack.best - limits_.threshold);
+    }
+
     // Adds a node, or a way to one that is there, unless the beam has no place for it; returns its number, or -1.
     std::int32_t add(Stack& stack, const SearchNode& node) {
-        if (limits_.algorithm == Algorithm::STACK && node.total < std::max(stack.floor, stack.best - limits_.threshold)) return -1;
+        if (is_below(stack, node.total)) return -1;
         if (!stack.table) stack.table.emplace(256);
         std::int32_t& slot = stack.table->slot(hash(node), [&](std::int32_t id) {
             const SearchNode& there = nodes[id];
