@@ -116,19 +116,23 @@ def edge_features(
 
 
 def features_with_rules(
-    batch: ChartBatch, rules: NDArray[np.int32], matches: NDArray[np.int64], lm_scores: NDArray[np.float64]
+    batch: ChartBatch,
+    rules: NDArray[np.int32],
+    matches: NDArray[np.int64],
+    lm_scores: NDArray[np.float64],
+    parts: NDArray[np.int64],
 ) -> FeatureRows:
     """Return the features of edges, with the rules of mixed grammars in place of their scores."""
-    rows = edge_features(batch, rules, matches, lm_scores)
-    left, parts = set(rows.names), []
+    rows = edge_features(batch, rules, matches, lm_scores, parts)
+    left, counts = set(rows.names), list[FeatureRows]()
     # Glue, whose codes are negative, finds the -1 at the end.
     number, row = np.append(batch.rules.grammar, -1), np.append(batch.rules.row, -1)
     at = np.maximum(rules, -1)
     for i, (name, grammar) in enumerate(zip(batch.model.grammars, batch.rules.grammars, strict=True)):
         if grammar.components is not None:
             left -= set(phrase_features(name, grammar.score_names))
-            parts.append(pair_counts(name, np.where(number[at] == i, row[at], -1)))
-    return FeatureRows.join([rows.restricted([name for name in rows.names if name in left]), *parts])
+            counts.append(pair_counts(name, np.where(number[at] == i, row[at], -1)))
+    return FeatureRows.join([rows.restricted([name for name in rows.names if name in left]), *counts])
 
 
 def hypergraph(batch: ChartBatch, graph: SentenceGraph, *, features: bool = True) -> Hypergraph:

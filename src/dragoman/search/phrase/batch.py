@@ -14,7 +14,6 @@ from dragoman import kernels
 from dragoman.core.corpus import BOS, EOS, SPECIAL
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import Weights
-from dragoman.core.phrases import REORDERING_SCORES
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import check_range
@@ -32,7 +31,7 @@ from dragoman.search.batch import (
     span_rows,
 )
 from dragoman.search.limits import SearchLimits
-from dragoman.search.phrase.translation_options import PhraseOptions, exit_classes
+from dragoman.search.phrase.translation_options import PhraseOptions
 from dragoman.text.source_trees import SourceTree
 
 #: The default number of candidates of a stack.
@@ -111,8 +110,7 @@ class PhraseBatch:
     @cached_property
     def local(self) -> NDArray[np.float64]:
         """The weighted sum of each option's local features."""
-        # Not a BLAS product: its threads would spin beside ours, and its sums depend on their number.
-        scores: NDArray[np.float64] = np.einsum("ij,j->i", self.options.dense, self._dense_weights)
+        scores = kernels.option_scores(self.options.dense, self._dense_weights)
         for rows in self.sparse:
             scores = scores + rows.dot(self.weights)
         return scores
@@ -138,23 +136,27 @@ class PhraseBatch:
         return self._arrays(np.flatnonzero(self._lm_weights))
 
     def _arrays(self, lms: NDArray[np.integer]) -> kernels.PhraseBatch:
-        options, local, weights, lm_weights = self.options, self.local, self._dense_weights, self._lm_weights
-        orientation = np.zeros((2, len(local), 3))
-        for r, name in enumerate(self.model.reorderings):
-            first = self.model.dense_features.index(f"{name}.{REORDERING_SCORES[0]}")
-            orientation[0] += options.reordering[r, :, :3] * weights[first : first + 3]
-            orientation[1] += options.reordering[r, :, 3:] * weights[first + 3 : first + 6]
+        options, local, lm_weights = self.options, self.local, self._lm_weights
+        names = [name for reordering in self.model.reorderings for name in reordering_features(reordering)]
+        reorder_from, reorder_to, exit_class = kernels.option_orientations(
+            options.offsets,
+            options.begin,
+            options.end,
+            self.right,
+            np.ascontiguousarray(options.reordering).reshape(-1, 6),
+            self.weights.vector(names).reshape(-1, 6),
+        )
         return kernels.PhraseBatch(
             boundary=self._boundary_scores(),
             language_models=[self._automata[k] for k in lms.tolist()],
-            exit_class=exit_classes(options, self.right),
+            exit_class=exit_class,
             lengths=options.source.sentences.lengths.astype(np.int32),
             option_offsets=options.offsets,
             begin=options.begin,
             end=options.end,
             local=local,
-            reorder_from=orientation[0],
-            reorder_to=orientation[1],
+            reorder_from=reorder_from,
+            reorder_to=reorder_to,
             left=self.left,
             right=self.right,
             words=options.words.for_kernels(),
@@ -235,9 +237,11 @@ def check_scores(batch: PhraseBatch, first_number: int | None = None) -> None:
         check_weights(batch.weights, [names[i] for i in large])
     if not len(batch.local):
         return
+    parts = batch.estimates[:, None], arrays.reorder_from, arrays.reorder_to
     with np.errstate(over="ignore", invalid="ignore"):
-        worst = np.abs(batch.estimates)
-        worst = worst + np.abs(arrays.reorder_from).max(axis=1) + np.abs(arrays.reorder_to).max(axis=1)
+        if sum(np.abs(part).max() for part in parts) < LARGEST_SCORE:
+            return
+        worst = sum(np.abs(part).max(axis=1) for part in parts)
     wrong = np.flatnonzero(~(worst < LARGEST_SCORE))
     if len(wrong):
         raise _error(batch, int(wrong[0]), first_number)

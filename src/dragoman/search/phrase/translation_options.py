@@ -18,7 +18,7 @@ from dragoman.model.mixture import of_orientations
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.search.batch import UNKNOWN_WORD, copied_words, pass_through
 from dragoman.search.fixed_translations import FixedTranslation
-from dragoman.search.mixed_scores import best_mixed, mixed_log_scores, runs
+from dragoman.search.mixed_scores import mixed_log_scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,26 +143,51 @@ def apply_markup(
     for name, column in columns.items():
         if name.endswith(".fwd"):
             dense[:, column] = [one.log_probability for _, one in every]
+    return _with_options(
+        kept,
+        sentences,
+        (begin, end),
+        words,
+        vocab=vocab,
+        dense=dense,
+        unknown=np.zeros(len(every), bool),
+        copied=np.full(len(every), -1, np.int8),
+    )
+
+
+def _with_options(
+    kept: PhraseOptions,
+    sentences: NDArray[np.int64],
+    spans: tuple[NDArray[np.int32], NDArray[np.int32]],
+    words: Ragged[np.int32],
+    *,
+    vocab: Vocab,
+    dense: NDArray[np.float64],
+    unknown: NDArray[np.bool_],
+    copied: NDArray[np.int8],
+) -> PhraseOptions:
+    """Add options that no table has, after those of the same span."""
     where = np.concatenate([kept.sentence, sentences])
-    starts, ends = np.concatenate([kept.begin, begin]), np.concatenate([kept.end, end])
+    starts, ends = (np.concatenate(both) for both in zip((kept.begin, kept.end), spans, strict=True))
     order = np.lexsort((ends, starts, where))
-    offsets = np.zeros(len(options.offsets), np.int64)
+    offsets = np.zeros(len(kept.offsets), np.int64)
     np.cumsum(np.bincount(where, minlength=len(offsets) - 1), out=offsets[1:])
-    nothing = np.zeros((len(options.reordering), len(every), 6))
+    no_rows = np.full((len(sentences), kept.rows.shape[1]), -1)
+    no_orientations = np.zeros((len(kept.reordering), len(sentences), 6))
     return PhraseOptions(
-        source=options.source,
+        source=kept.source,
         vocab=vocab,
         offsets=offsets,
         begin=starts[order],
         end=ends[order],
         words=Ragged.concatenate([kept.words, words]).take(order),
-        rows=np.concatenate([kept.rows, np.full((len(every), options.rows.shape[1]), -1)])[order],
-        unknown=np.concatenate([kept.unknown, np.zeros(len(every), bool)])[order],
-        copied=np.concatenate([kept.copied, np.full(len(every), -1, np.int8)])[order],
+        rows=np.concatenate([kept.rows, no_rows])[order],
+        unknown=np.concatenate([kept.unknown, unknown])[order],
+        copied=np.concatenate([kept.copied, copied])[order],
         dense=np.concatenate([kept.dense, dense])[order],
-        reordering=np.concatenate([kept.reordering, nothing], axis=1)[:, order],
-        source_ids=options.source_ids,
-        tables=options.tables,
+        reordering=np.concatenate([kept.reordering, no_orientations], axis=1)[:, order],
+        source_ids=kept.source_ids,
+        tables=kept.tables,
     )
 
 
@@ -171,173 +196,152 @@ class OptionCollector:
 
     def __init__(self, model: Model, *, table_limit: int, drop_unknown: bool = False):
         self._model = model
-        self._tables = list(model.tables.values())
+        self._tables = tuple(model.tables.values())
         self._limit = table_limit
         self._drop_unknown = drop_unknown
-        self._are_mixed = any(table.components is not None for table in self._tables)
-        self._longest = [max(1, table.max_source_length) for table in self._tables]
+        self.are_mixed = any(table.components or table.reordering_components for table in self._tables)
         # Targets of all tables in one numbering, so that the same pair in two tables is one option.
         if len(self._tables) == 1:
             self._targets = self._tables[0].targets
-            self._numbers = [np.arange(len(self._targets), dtype=np.int32)]
+            numbers = [np.arange(len(self._targets), dtype=np.int32)]
         else:
             parts = Ragged.concatenate([table.targets for table in self._tables])
-            numbers, words, bounds = kernels.intern_sequences(parts.values, parts.offsets)
+            every, words, bounds = kernels.intern_sequences(parts.values, parts.offsets)
             self._targets = Ragged(words, bounds)
-            self._numbers = np.split(numbers, np.cumsum([len(table.targets) for table in self._tables])[:-1])
+            numbers = np.split(every, np.cumsum([len(table.targets) for table in self._tables])[:-1])
         self._columns = dict(zip(model.dense_features, itertools.count(), strict=False))
+        self._for_kernels = [self._table(*one) for one in zip(model.tables, self._tables, numbers, strict=True)]
+
+    def _table(self, name: str, table: PhraseTable, numbers: NDArray[np.int32]) -> kernels.OptionTable:
+        """Return a table as kernels take it; the scores of a mixture depend on weights and are computed later."""
+        mixed, nothing = table.components, np.empty((0, 0), np.float32)
+        return kernels.OptionTable(
+            sources=table.sources.for_kernels(),
+            index=table.index,
+            first_pair=table.first_pair,
+            target_ids=table.target_ids,
+            numbers=numbers,
+            scores=nothing if mixed else np.ascontiguousarray(table.log_scores),
+            column=self._columns[f"{name}.{table.score_names[0]}"],
+            reordering=[
+                np.ascontiguousarray(table.log_reordering.get(other, nothing)) for other in self._model.reorderings
+            ],
+            components=np.ascontiguousarray(mixed.probabilities) if mixed else nothing[None],
+            ranked=table.score_names.index("fwd") if "fwd" in table.score_names else 0,
+            longest=max(1, table.max_source_length),
+        )
 
     def collect(
-        self, source: Corpus, weights: Mapping[str, float], given: Sequence[Sequence[FixedTranslation]] = ()
+        self,
+        source: Corpus,
+        weights: Mapping[str, float],
+        given: Sequence[Sequence[FixedTranslation]] = (),
+        *,
+        ranking: kernels.OptionRanking | None = None,
+        threads: int = 1,
     ) -> PhraseOptions:
         """Collect the options of tokenised sentences; `source` has a vocabulary of its own.
 
-        Weights matter only for the interpolation of mixture tables.
+        Weights matter only for the interpolation of mixture tables. With a `ranking`, only the best options of each
+        span by score are kept.
         """
-        sentences = source.sentences
-        tokens = source.vocab.map_to(self._model.source_vocab)[sentences.values]
-        interpolation_weights = self._model.interpolation_weights(weights) if self._are_mixed else {}
-        spans, rows, targets = self._find(tokens, sentences.offsets, interpolation_weights)
-        position, length = spans[:, 0], spans[:, 1]
-        covered = np.zeros(len(tokens), bool)
-        covered[position[length == 1]] = True
-        alone, classes = copied_words(self._model, source, np.flatnonzero(~covered))
-        dropped = (classes < 0) & self._drop_unknown
-        vocab, passed = pass_through(self._model, source, alone, dropped=dropped)
-
-        position = np.concatenate([position, alone])
-        length = np.concatenate([length, np.ones(len(alone), np.int64)])
-        order = np.argsort(position * (len(tokens) + 1) + length, kind="stable")
-        rows = np.concatenate([rows, np.full((len(alone), len(self._tables)), -1)])[order]
-        words = Ragged.concatenate([self._targets.take(targets), passed]).take(order)
-        copied = np.concatenate([np.full(len(targets), -1, np.int8), classes])[order]
-        is_unknown = (order >= len(targets)) & (copied < 0)
-        position, length = position[order], length[order]
-        sentence = np.searchsorted(sentences.offsets, position, side="right") - 1
-        offsets = np.zeros(len(sentences) + 1, np.int64)
-        np.cumsum(np.bincount(sentence, minlength=len(sentences)), out=offsets[1:])
-        begin = position - sentences.offsets[sentence]
+        shares = self._model.interpolation_weights(weights) if self.are_mixed else {}
+        tokens = source.vocab.map_to(self._model.source_vocab)[source.sentences.values]
+        none = np.empty(0)
+        found = kernels.collect_options(
+            Ragged(tokens, source.sentences.offsets).for_kernels(),
+            kernels.OptionSource(
+                tables=self._for_kernels,
+                shares=[
+                    shares[name][table.score_names.index("fwd")]
+                    if name in shares and "fwd" in table.score_names
+                    else none
+                    for name, table in self._model.tables.items()
+                ],
+                targets=self._targets.for_kernels(),
+                limit=self._limit,
+                pass_unknown=not self._drop_unknown,
+                features=len(self._columns),
+                word_penalty=self._columns["word_penalty"],
+                phrase_penalty=self._columns["phrase_penalty"],
+            ),
+            ranking,
+            threads,
+        )
+        rows, dense, words = found["rows"], found["dense"], found["words"]
+        reordering = found["reordering"].reshape(len(self._model.reorderings), len(rows), 6)
+        self._mix(rows, dense, reordering, shares)
+        is_unknown = np.logical_and.reduce([column < 0 for column in rows.T])
+        unknown = np.flatnonzero(is_unknown)
+        sentence = np.searchsorted(found["offsets"], unknown, side="right") - 1
+        positions = source.sentences.offsets[sentence] + found["begin"][unknown]
+        dropped = np.full(len(unknown), self._drop_unknown)
+        vocab, passed = pass_through(self._model, source, positions, dropped=dropped)
+        words[words < 0] = passed.values
+        dense[unknown, self._columns["unknown_word"]] = UNKNOWN_WORD
         options = PhraseOptions(
             source=source,
             vocab=vocab,
-            offsets=offsets,
-            begin=begin.astype(np.int32),
-            end=(begin + length).astype(np.int32),
-            words=words,
+            offsets=found["offsets"],
+            begin=found["begin"],
+            end=found["end"],
+            words=Ragged(words, found["word_offsets"]),
             rows=rows,
             unknown=is_unknown,
-            copied=copied,
-            dense=self._dense(rows, words.lengths, is_unknown, copied >= 0, interpolation_weights),
-            reordering=self._reordering(rows, interpolation_weights),
+            copied=np.full(len(rows), -1, np.int8),
+            dense=dense,
+            reordering=reordering,
             source_ids=tokens,
-            tables=tuple(self._tables),
+            tables=self._tables,
         )
-        return apply_markup(options, given, self._columns)
+        copied = add_copies(options, self._model, drop_unknown=self._drop_unknown, columns=self._columns)
+        return apply_markup(copied, given, self._columns)
 
-    def _find(
-        self,
-        tokens: NDArray[np.int32],
-        lines: NDArray[np.int64],
-        interpolation_weights: Mapping[str, NDArray[np.float64]],
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return spans (position, length), rows in each table, and target numbers of all pairs that fit."""
-        spans, rows, targets = [], [], []
-        for i, (name, table) in enumerate(self._model.tables.items()):
-            phrases = table.sources
-            found = kernels.match_spans(tokens, lines, self._longest[i], phrases.values, phrases.offsets, table.index)
-            position, column = np.nonzero(found >= 0)
-            phrase = found[position, column]
-            if table.components is None:
-                first = table.first_pair[phrase]
-                row, count = runs(first, self._limited(table.first_pair[phrase + 1] - first))
-            else:
-                row, count = self._best_mixed(table, phrase, interpolation_weights[name])
-            spans.append(np.repeat(np.stack([position, column + 1], axis=1), count, axis=0))
-            own = np.full((len(row), len(self._tables)), -1, np.int64)
-            own[:, i] = row
-            rows.append(own)
-            targets.append(self._numbers[i][table.target_ids[row]].astype(np.int64))
-        if len(self._tables) == 1:
-            return spans[0], rows[0], targets[0]
-        return _merged(np.concatenate(spans), np.concatenate(rows), np.concatenate(targets))
-
-    def _limited(self, count: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.minimum(count, self._limit) if self._limit else count
-
-    def _best_mixed(
-        self, table: PhraseTable, phrase: NDArray[np.integer], interpolation_weights: NDArray[np.float64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the rows of the best pairs of phrases by the p(e|f) of a mixture, and their number per phrase."""
-        assert table.components is not None
-        distinct, place = np.unique(phrase, return_inverse=True)
-        first = table.first_pair[distinct]
-        groups = first, table.first_pair[distinct + 1] - first
-        row, kept = best_mixed(table.components, table.score_names, groups, interpolation_weights, self._limit)
-        best, count = runs((np.cumsum(kept) - kept)[place], kept[place])
-        return row[best], count
-
-    def _dense(
+    def _mix(
         self,
         rows: NDArray[np.int64],
-        lengths: NDArray[np.int64],
-        unknown: NDArray[np.bool_],
-        copied: NDArray[np.bool_],
-        interpolation_weights: Mapping[str, NDArray[np.float64]],
-    ) -> NDArray[np.float64]:
-        dense = np.zeros((len(rows), len(self._columns)))
-        dense[:, self._columns["word_penalty"]] = -lengths
-        dense[:, self._columns["phrase_penalty"]] = ~copied
-        dense[unknown, self._columns["unknown_word"]] = UNKNOWN_WORD
+        dense: NDArray[np.float64],
+        reordering: NDArray[np.float64],
+        shares: Mapping[str, NDArray[np.float64]],
+    ) -> None:
+        """Fill in the scores of mixtures, which depend on interpolation weights."""
         for i, (name, table) in enumerate(self._model.tables.items()):
-            here = rows[:, i] >= 0
-            first = self._columns[f"{name}.{table.score_names[0]}"]
-            own, parts = rows[here, i], table.components
-            scores = (
-                table.log_scores[own] if parts is None else mixed_log_scores(parts, own, interpolation_weights[name])
-            )
-            dense[here, first : first + len(table.score_names)] = scores
-        return dense
-
-    def _reordering(
-        self, rows: NDArray[np.int64], interpolation_weights: Mapping[str, NDArray[np.float64]]
-    ) -> NDArray[np.float64]:
-        scores = np.zeros((len(self._model.reorderings), len(rows), 6))
-        for r, name in enumerate(self._model.reorderings):
-            for i, table in enumerate(self._tables):
-                if name in table.log_reordering:
-                    here = rows[:, i] >= 0
-                    own, parts = rows[here, i], table.reordering_components.get(name)
-                    scores[r, here] = (
-                        table.log_reordering[name][own]
-                        if parts is None
-                        else mixed_log_scores(parts, own, of_orientations(interpolation_weights[name]))
-                    )
-        return scores
+            here = np.flatnonzero(rows[:, i] >= 0)
+            if table.components is not None:
+                first = self._columns[f"{name}.{table.score_names[0]}"]
+                mixed = mixed_log_scores(table.components, rows[here, i], shares[name])
+                dense[here, first : first + len(table.score_names)] = mixed
+            for r, other in enumerate(self._model.reorderings):
+                if other in table.reordering_components:
+                    parts = table.reordering_components[other]
+                    reordering[r, here] = mixed_log_scores(parts, rows[here, i], of_orientations(shares[other]))
 
 
-def _merged(
-    spans: NDArray[np.int64], rows: NDArray[np.int64], targets: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Make one option of the same pair in several tables."""
-    order = np.lexsort((targets, spans[:, 1], spans[:, 0]))
-    spans, rows, targets = spans[order], rows[order], targets[order]
-    new = np.ones(len(targets), bool)
-    new[1:] = (spans[1:] != spans[:-1]).any(axis=1) | (targets[1:] != targets[:-1])
-    first = np.flatnonzero(new)
-    return spans[first], np.maximum.reduceat(rows, first, axis=0) if len(first) else rows, targets[first]
-
-
-def exit_classes(options: PhraseOptions, right: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Number the classes of options that score alike as predecessors of every other option."""
-    sides = options.reordering[:, :, 3:]
-    key = [options.end, right]
-    if len(sides):
-        key += [
-            options.begin,
-            *np.ascontiguousarray(sides.astype(np.float32).transpose(0, 2, 1))
-            .view(np.int32)
-            .reshape(3 * len(sides), len(options)),
-        ]
-    matrix = np.ascontiguousarray(np.stack(key, axis=1).astype(np.int32))
-    bounds = np.arange(len(options) + 1, dtype=np.int64) * matrix.shape[1]
-    return kernels.intern_sequences(matrix.ravel(), bounds)[0]
+def add_copies(
+    options: PhraseOptions, model: Model, *, drop_unknown: bool, columns: Mapping[str, int]
+) -> PhraseOptions:
+    """Add options that copy words, and take unknown words of a class out of the unknown ones, if the model has these."""
+    if model.copy_feature is None:
+        return options
+    source = options.source
+    unknown = np.flatnonzero(options.unknown)
+    begins = source.sentences.offsets[options.sentence] + options.begin
+    alone, classes = copied_words(model, source, begins[unknown])
+    vocab, passed = pass_through(model, source, alone, dropped=(classes < 0) & drop_unknown)
+    kept = options.take(np.flatnonzero(~options.unknown))
+    sentence = np.searchsorted(source.sentences.offsets, alone, side="right") - 1
+    begin = (alone - source.sentences.offsets[sentence]).astype(np.int32)
+    dense = np.zeros((len(alone), options.dense.shape[1]))
+    dense[:, columns["word_penalty"]] = -passed.lengths
+    dense[:, columns["phrase_penalty"]] = classes < 0
+    dense[classes < 0, columns["unknown_word"]] = UNKNOWN_WORD
+    return _with_options(
+        kept,
+        sentence,
+        (begin, begin + np.int32(1)),
+        passed,
+        vocab=vocab,
+        dense=dense,
+        unknown=classes < 0,
+        copied=classes,
+    )

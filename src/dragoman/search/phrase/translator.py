@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman import kernels
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
-from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.nbest import NBest
 from dragoman.core.ragged import Ragged
+from dragoman.features import PairFeature, SpanFeature
 from dragoman.forest.kbest import nbest
 from dragoman.search.batch import BatchResult, encode_targets, refuse_too_large
 from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, check_scores
@@ -40,16 +42,39 @@ class PhraseTranslator(Translator):
             table_limit=0 if self._by_score else self._table_limit,
             drop_unknown=self.space.unknown_words == "drop",
         )
+        # Features in Python, scores of mixtures and copied words are known only when options are collected.
+        self._scores_late = (
+            self._collector.are_mixed
+            or self.model.copy_feature is not None
+            or any(map(self.model.features_of, (PairFeature, SpanFeature)))
+        )
+        self._rankings: list[tuple[Weights, kernels.OptionRanking | None]] = [(self.weights, None)]
 
     def batch(self, lines: Sequence[str]) -> PhraseBatch:
         """Collect and score the options of some tokenised sentences, which may have markup if that is on."""
         source, given, trees = self._read(lines)
-        options = self._collector.collect(source, self.weights, given)
+        limit = self._table_limit if self._by_score else 0
+        ranking = self._ranking(limit) if limit and not any(given) and not self._scores_late else None
+        options = self._collector.collect(source, self.weights, given, ranking=ranking, threads=self.runtime.threads)
         batch = PhraseBatch(self.model, self.weights, options, self._lm_ids, trees)
-        if self._by_score and self._table_limit:
-            kept = options.take(_best_of_spans(options, batch.estimates, self._table_limit))
-            batch = PhraseBatch(self.model, self.weights, kept, self._lm_ids, trees)
+        if limit and ranking is None:
+            best = kernels.best_of_spans(options.offsets, options.begin, options.end, batch.estimates, limit)
+            batch = PhraseBatch(self.model, self.weights, options.take(best), self._lm_ids, trees)
         return batch
+
+    def _ranking(self, limit: int) -> kernels.OptionRanking:
+        """Return the ranking of options by score, which translators with the same weights share."""
+        ((weights, ranking),) = self._rankings
+        if weights is not self.weights or ranking is None:
+            ranking = kernels.OptionRanking(
+                limit=limit,
+                weights=self.weights.vector(self.model.dense_features),
+                language_models=[lm.automaton for lm in self.model.language_models.values()],
+                lm_ids=self._lm_ids,
+                lm_weights=self.weights.vector(list(self.model.language_models)),
+            )
+            self._rankings[:] = [(self.weights, ranking)]
+        return ranking
 
     def search_batch(
         self, part: Sequence[str], *, forests: bool = False, targets: Sequence[str] | None = None
@@ -126,17 +151,6 @@ class PhraseResult(BatchResult[PhraseBatch, PhraseOutcome]):
         chosen, options = used.option[used.option >= 0], self.batch.options
         source = options.source.take(np.array([i]))
         return _describe(options, source, Ragged(chosen, np.array([0, len(chosen)])), [score], rows)[0]
-
-
-def _best_of_spans(options: PhraseOptions, estimates: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
-    """The options whose estimate is among the best `limit` of their span, in their old order."""
-    order = np.lexsort((-estimates, options.end, options.begin, options.sentence))
-    key = np.stack([options.sentence[order], options.begin[order], options.end[order]])
-    new = np.ones(len(order), bool)
-    new[1:] = (key[:, 1:] != key[:, :-1]).any(axis=0)
-    first = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
-    rank = np.arange(len(order)) - first
-    return np.sort(order[rank < limit])
 
 
 def _describe(

@@ -5,6 +5,7 @@
 #include "search/phrase/search.hpp"
 
 #include <memory>
+#include <numeric>
 #include <string>
 
 namespace dragoman::search::phrase {
@@ -81,7 +82,12 @@ ArrayDict search_phrases(const PhraseBatch& batch, const Rows* targets, const Se
     const PhraseModelView model = batch.model(reordering_limit);
     require(targets == nullptr || targets->size() == batch.sentences(), "each sentence needs a target");
     std::vector<Result> results(batch.sentences());
-    run_blocks(results.size(), threads, progress, [&](std::size_t s, const std::atomic<bool>& stop) {
+    // The longest sentences come first, so that no thread is left with one of them at the end.
+    std::vector<std::size_t> order(results.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t s) { return batch.lengths[s]; });
+    run_blocks(results.size(), threads, progress, [&](std::size_t block, const std::atomic<bool>& stop) {
+        const std::size_t s = order[block];
         const OptionsView options = batch.options(s);
         PhraseSpace space(model, options);
         const auto target = targets ? std::optional((*targets)[s]) : std::nullopt;

@@ -71,33 +71,49 @@ public:
     }
 
 private:
+    // A rectangle of cube pruning: nodes of one coverage by options of one span, both sorted best first.
+    struct Square {
+        double future;
+        std::span<const std::int32_t> options;
+        std::int32_t coverage, from, first, last;  // stack, and range of its members
+        std::int32_t rows = -1, height = 0;        // among rows_, once somebody looks
+    };
     struct Stack {
         std::vector<std::int32_t> members;  // node ids
         std::optional<NumberTable> table;   // over them, while the stack grows
         double best = -std::numeric_limits<double>::infinity();
         double floor = -std::numeric_limits<double>::infinity();  // what a node needs to be among the best stack_size
         std::size_t above = 0;                                   // members at or above the floor
-        std::vector<std::int32_t> squares;
+        std::vector<Square> squares;
     };
 
-    // A rectangle of cube pruning: nodes of one coverage by options of one span, both sorted best first.
-    struct Square {
-        std::int32_t first, last;  // range of allowed_
-        std::int32_t begin, end, coverage;
-    };
-    struct Candidate {
-        double total, score;
-        std::int32_t square, row, column, lm;
-        bool operator<(const Candidate& other) const {
-            if (total != other.total) return total < other.total;
-            if (square != other.square) return square > other.square;
-            return row != other.row ? row > other.row : column > other.column;
+    // A node that the options of a span may follow, and what they have in common after it.
+    struct Row {
+        double score;
+        PhraseSpace::Joint joint;
+        std::int32_t node, lm;
+        double base() const { return score + joint.score; }
+        // Whether nothing but their scores tells two rows apart: all that follows the worse one would recombine.
+        bool operator==(const Row& other) const {
+            return lm == other.lm && joint.orientation == other.joint.orientation && joint.right == other.joint.right;
         }
+    };
+    // A cell of a square. Its score is that of the node, once the language models have been read.
+    struct Cell {
+        double score;
+        std::int32_t square, row, column;
+        std::int32_t lm = unread;
+    };
+    static constexpr std::int32_t unread = -1;
+    // The total of a cell, or a prediction of it.
+    struct Candidate {
+        double total;
+        std::int32_t cell;
+        bool operator<(const Candidate& other) const { return total != other.total ? total < other.total : cell > other.cell; }
     };
 
     bool too_large() const {
-        // Places among allowed_ are kept in 32 bits; one stack adds far less than the half that is left.
-        return static_cast<std::int64_t>(nodes.size() + arcs.size()) > limits_.max_size || allowed_.size() > std::size_t{1} << 30;
+        return static_cast<std::int64_t>(nodes.size() + arcs.size()) > limits_.max_size;
     }
     bool pruning() const { return limits_.algorithm != Algorithm::EXHAUSTIVE; }
 
@@ -129,6 +145,7 @@ private:
         }
     }
 
+    // Expands a stack. Language models are not read for a node whose best expansion, as predicted, the beam would drop.
     void expand(std::int32_t covered) {
         Stack& stack = stacks_[covered];
         for_spans(stack, [&](std::size_t first, std::size_t last, std::int32_t begin, std::int32_t end, std::int32_t coverage) {
@@ -138,12 +155,19 @@ private:
             for (std::size_t m = first; m < last && !too_large(); ++m) {
                 const std::int32_t id = stack.members[m];
                 if (!space_.within_limit(space_.end_of(nodes[id].option), begin)) continue;
-                for (std::int32_t option : options) {
+                const auto joint = space_.joint(nodes[id].option, options[0]);
+                const double predicted = nodes[id].score + space_.join(joint, options[0]) + space_.estimate(options[0]);
+                if (is_below(into, predicted + future + slack_.value())) continue;
+                // Of a forced search few options are allowed, of any other all of them.
+                const auto* steps = target_ ? nullptr : space_.read_span(nodes[id].lm, begin, end);
+                for (std::size_t i = 0; i < options.size(); ++i) {
+                    const std::int32_t option = options[i];
                     std::int32_t position = 0;
                     if (target_ && !matches(nodes[id].position, option, position)) continue;
-                    const auto step = space_.read(nodes[id].lm, option);
-                    const double score = nodes[id].score + space_.options.local[option] + space_.join(nodes[id].option, option) + step.score;
+                    const auto step = steps ? steps[i] : space_.read(nodes[id].lm, option);
+                    const double score = nodes[id].score + space_.options.local[option] + space_.join(joint, option) + step.score;
                     ++expansions;
+                    if (i == 0) slack_.add(score - predicted);
                     add(into, {score, score + future, coverage, space_.exit_of(option), step.lm, position, option, id});
                 }
             }
@@ -157,8 +181,14 @@ private:
                std::equal(target_words_ + first, target_words_ + last, target_->begin() + position);
     }
 
-    void add(Stack& stack, const SearchNode& node) {
-        if (limits_.algorithm == Algorithm::STACK && node.total < std::max(stack.floor, stack.best - limits_.threshold)) return;
+    // Whether the beam of stack decoding has no place for a total.
+    bool is_below(const Stack& stack, double total) const {
+        return limits_.algorithm == Algorithm::STACK && total < std::max(stack.floor, stack.best - limits_.threshold);
+    }
+
+    // Adds a node, or a way to one that is there, unless the beam has no place for it; returns its number, or -1.
+    std::int32_t add(Stack& stack, const SearchNode& node) {
+        if (is_below(stack, node.total)) return -1;
         if (!stack.table) stack.table.emplace(256);
         std::int32_t& slot = stack.table->slot(hash(node), [&](std::int32_t id) {
             const SearchNode& there = nodes[id];
@@ -173,7 +203,7 @@ private:
             }
             stack.best = std::max(stack.best, there.total);
             raise_floor(stack);
-            return;
+            return slot;
         }
         const auto id = slot = static_cast<std::int32_t>(nodes.size());
         nodes.push_back(node);
@@ -183,6 +213,7 @@ private:
         if (limits_.keep_all) arcs.push_back({id, node.back, node.option, node.score - nodes[node.back].score});
         stack.table->make_room(stack.members, [&](std::int32_t member) { return hash(nodes[member]); });
         raise_floor(stack);
+        return id;
     }
 
     void raise_floor(Stack& stack) {
@@ -216,86 +247,130 @@ private:
     }
 
     void collect_squares(std::int32_t covered) {
-        Stack& stack = stacks_[covered];
-        for_spans(stack, [&](std::size_t first, std::size_t last, std::int32_t begin, std::int32_t end, std::int32_t coverage) {
-            const auto from = static_cast<std::int32_t>(allowed_.size());
-            for (std::size_t m = first; m < last; ++m)
-                if (space_.within_limit(space_.end_of(nodes[stack.members[m]].option), begin)) allowed_.push_back(stack.members[m]);
-            const auto to = static_cast<std::int32_t>(allowed_.size());
-            if (from == to) return;
-            stacks_[covered + end - begin].squares.push_back(static_cast<std::int32_t>(squares_.size()));
-            squares_.push_back({from, to, begin, end, coverage});
+        const Stack& stack = stacks_[covered];
+        for_spans(stacks_[covered], [&](std::size_t first, std::size_t last, std::int32_t begin, std::int32_t end, std::int32_t coverage) {
+            while (first < last && !may_precede(stack.members[first], begin)) ++first;
+            if (first == last) return;
+            stacks_[covered + end - begin].squares.push_back({space_.future(coverage), space_.on_span(begin, end), coverage, covered,
+                                                              static_cast<std::int32_t>(first), static_cast<std::int32_t>(last)});
         });
     }
 
-    // Cube pruning (Huang & Chiang 2007): candidates in the order of their scores, as far as they are known. A square is
-    // looked at only when its predicted best candidate, and what predictions usually fall short by, comes to the top.
+    bool may_precede(std::int32_t node, std::int32_t begin) const { return space_.within_limit(space_.end_of(nodes[node].option), begin); }
+
+    // Cube pruning (Huang & Chiang 2007): candidates in the order of their totals. Language models are read only for
+    // those whose predicted total, with what predictions usually fall short by, comes to the top.
     void pop_cube(std::int32_t covered) {
         Stack& stack = stacks_[covered];
-        std::vector<std::pair<double, std::int32_t>> waiting;
-        waiting.reserve(stack.squares.size());
-        for (std::int32_t square : stack.squares) waiting.emplace_back(predict(squares_[square]), square);
-        std::sort(waiting.begin(), waiting.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
-        std::vector<Candidate> heap;
-        std::size_t next = 0;
-        for (std::int64_t budget = 4 * std::int64_t(limits_.pop_limit); budget > 0;) {
-            heed(stop_);
-            while (next < waiting.size() && (heap.empty() || waiting[next].first + slack_.value() >= heap.front().total)) {
-                const double total = propose(heap, waiting[next].second, 0, 0);
-                slack_.add(total - waiting[next].first);
-                ++next;
-            }
-            if (heap.empty()) break;
-            std::pop_heap(heap.begin(), heap.end());
-            const Candidate top = heap.back();
-            heap.pop_back();
-            const Square& square = squares_[top.square];
-            const std::int32_t option = space_.on_span(square.begin, square.end)[top.column];
-            const std::size_t before = nodes.size();
-            add(stack, {top.score, top.total, square.coverage, space_.exit_of(option), top.lm, 0, option, allowed_[square.first + top.row]});
-            budget -= nodes.size() > before ? 4 : 1;
-            // Every cell has one way to be reached: along its row, which is entered at its first column.
-            if (top.column == 0 && top.row + 1 < square.last - square.first) propose(heap, top.square, top.row + 1, 0);
-            if (top.column + 1 < static_cast<std::int32_t>(space_.on_span(square.begin, square.end).size()))
-                propose(heap, top.square, top.row, top.column + 1);
+        rows_.clear();
+        cells_.clear();
+        heap_.clear();
+        for (std::size_t i = 0; i < stack.squares.size(); ++i) {
+            const Square& square = stack.squares[i];
+            const SearchNode& node = nodes[stacks_[square.from].members[square.first]];
+            const auto joint = space_.joint(node.option, square.options[0]);
+            heap_.push_back(predict(square, {node.score, joint, 0, 0}, {0, static_cast<std::int32_t>(i), 0, 0}));
         }
+        std::make_heap(heap_.begin(), heap_.end());
+        for (std::int64_t budget = 4 * std::int64_t(limits_.pop_limit); budget > 0 && !heap_.empty();) {
+            heed(stop_);
+            Cell& cell = cells_[heap_.front().cell];
+            Square& square = stack.squares[cell.square];
+            if (cell.lm == unread) {
+                replace_top({read(square, cell) + square.future, heap_.front().cell});
+                continue;
+            }
+            const std::int32_t option = square.options[cell.column], row = cell.row, column = cell.column, number = cell.square;
+            const std::size_t before = nodes.size();
+            const std::int32_t id = add(stack, {cell.score, heap_.front().total, square.coverage, space_.exit_of(option), cell.lm, 0, option, rows_[square.rows + row].node});
+            budget -= nodes.size() > before ? 4 : 1;
+            if (limits_.keep_all) add_rivals(square, row, option, id);
+            // Every cell has one way to be reached: along its row, which is entered at its first column.
+            if (column + 1 < static_cast<std::int32_t>(square.options.size())) {
+                replace_top(predict(square, rows_[square.rows + row], {0, number, row, column + 1}));
+            } else {
+                std::pop_heap(heap_.begin(), heap_.end());
+                heap_.pop_back();
+            }
+            if (column > 0) continue;
+            const std::int32_t next = next_row(square, row + 1);
+            if (next == square.height) continue;
+            heap_.push_back(predict(square, rows_[square.rows + next], {0, number, next, 0}));
+            std::push_heap(heap_.begin(), heap_.end());
+        }
+        stack.squares.clear();
     }
 
-    double predict(const Square& square) {
-        const SearchNode& node = nodes[allowed_[square.first]];
-        const std::int32_t option = space_.on_span(square.begin, square.end)[0];
-        return node.score + space_.join(node.option, option) + space_.estimate(option) + space_.future(square.coverage);
+    // The first row from `row` on that is not like a better one.
+    std::int32_t next_row(const Square& square, std::int32_t row) const {
+        const Row* const rows = rows_.data() + square.rows;
+        while (row < square.height && std::find(rows, rows + row, rows[row]) != rows + row) ++row;
+        return row;
     }
 
-    double propose(std::vector<Candidate>& heap, std::int32_t number, std::int32_t row, std::int32_t column) {
-        const Square& square = squares_[number];
-        const SearchNode& node = nodes[allowed_[square.first + row]];
-        const std::int32_t option = space_.on_span(square.begin, square.end)[column];
-        const auto step = space_.read(node.lm, option);
-        const double score = node.score + space_.options.local[option] + space_.join(node.option, option) + step.score;
-        const double total = score + space_.future(square.coverage);
+    // Adds arcs into a node from the rows that are like the one from which it was reached.
+    void add_rivals(const Square& square, std::int32_t row, std::int32_t option, std::int32_t id) {
+        const Row* const rows = rows_.data() + square.rows;
+        const double step = space_.read(rows[row].lm, option).score;
+        for (std::int32_t other = row + 1; other < square.height; ++other)
+            if (rows[other] == rows[row])
+                arcs.push_back({id, rows[other].node, option, space_.options.local[option] + space_.join(rows[other].joint, option) + step});
+    }
+
+    // Adds a cell, and returns it with its predicted total.
+    Candidate predict(const Square& square, const Row& row, Cell cell) {
+        const std::int32_t option = square.options[cell.column];
+        cell.score = row.score + space_.join(row.joint, option) + space_.estimate(option);
+        cells_.push_back(cell);
+        return {cell.score + square.future + slack_.value(), static_cast<std::int32_t>(cells_.size()) - 1};
+    }
+
+    // Reads the language models for a cell.
+    double read(Square& square, Cell& cell) {
+        if (square.rows < 0) find_rows(square);
+        const Row& row = rows_[square.rows + cell.row];
+        const std::int32_t option = square.options[cell.column];
+        const auto step = space_.read(row.lm, option);
+        const double score = row.score + space_.options.local[option] + space_.join(row.joint, option) + step.score;
         ++expansions;
-        heap.push_back({total, score, number, row, column, step.lm});
-        std::push_heap(heap.begin(), heap.end());
-        return total;
+        slack_.add(score - cell.score);
+        cell.score = score;
+        cell.lm = step.lm;
+        return score;
     }
 
-    // How far totals exceed their predictions: mean and two standard deviations of those seen so far.
+    void find_rows(Square& square) {
+        const auto first = static_cast<std::ptrdiff_t>(rows_.size());
+        const auto& members = stacks_[square.from].members;
+        for (std::int32_t m = square.first; m < square.last; ++m)
+            if (may_precede(members[m], space_.options.begin[square.options[0]])) {
+                const SearchNode& node = nodes[members[m]];
+                rows_.push_back({node.score, space_.joint(node.option, square.options[0]), members[m], node.lm});
+            }
+        std::sort(rows_.begin() + first, rows_.end(), [](const Row& a, const Row& b) { return a.base() != b.base() ? a.base() > b.base() : a.node < b.node; });
+        square.rows = static_cast<std::int32_t>(first);
+        square.height = static_cast<std::int32_t>(rows_.size()) - square.rows;
+    }
+
+    // Puts a candidate in the place of the best one.
+    void replace_top(const Candidate& candidate) {
+        std::size_t at = 0;
+        for (std::size_t child; (child = 2 * at + 1) < heap_.size(); at = child) {
+            if (child + 1 < heap_.size() && heap_[child] < heap_[child + 1]) ++child;
+            if (!(candidate < heap_[child])) break;
+            heap_[at] = heap_[child];
+        }
+        heap_[at] = candidate;
+    }
+
+    // How far scores exceed their predictions: the mean of those seen so far.
     class Slack {
     public:
-        void add(double excess) {
-            ++count_;
-            sum_ += excess;
-            squares_ += excess * excess;
-        }
-        double value() const {
-            if (count_ < 30) return std::numeric_limits<double>::infinity();
-            const double mean = sum_ / count_;
-            return mean + 2 * std::sqrt(std::max(0.0, squares_ / count_ - mean * mean));
-        }
+        void add(double excess) { sum_ += excess, mean_ = sum_ / ++count_; }
+        double value() const { return mean_; }
 
     private:
-        double count_ = 0, sum_ = 0, squares_ = 0;
+        double count_ = 0, sum_ = 0, mean_ = 0;
     };
 
     PhraseSpace& space_;
@@ -304,8 +379,9 @@ private:
     std::optional<Words> target_;
     const std::int32_t* target_words_;
     std::vector<Stack> stacks_;
-    std::vector<Square> squares_;
-    std::vector<std::int32_t> allowed_;
+    std::vector<Row> rows_;
+    std::vector<Cell> cells_;
+    std::vector<Candidate> heap_;
     Slack slack_;
     std::vector<double> totals_;
 };

@@ -74,22 +74,22 @@ void PhraseSpace::index_spans() {
 }
 
 void PhraseSpace::prepare_language_models() {
-    heads_.assign(static_cast<std::size_t>(options.count) * lms(), {});
-    for (std::int32_t i = 0; i < options.count; ++i) {
-        estimates[i] = options.local[i];
-        const std::int64_t words = options.word_offsets[i + 1] - options.word_offsets[i];
-        for (std::size_t k = 0; k < lms(); ++k) {
-            Tail& tail = heads_[static_cast<std::size_t>(i) * lms() + k];
-            const std::int64_t head = model.lm_orders[k] - 1;
+    const std::int64_t words = options.word_offsets[options.count] - options.word_offsets[0];
+    alone_.resize(static_cast<std::size_t>(words) * lms());
+    tails_.assign(static_cast<std::size_t>(options.count) * lms(), 0);
+    std::copy_n(options.local, options.count, estimates.begin());
+    for (std::size_t k = 0; k < lms(); ++k) {
+        Alone* alone = alone_.data() + k * static_cast<std::size_t>(words);
+        for (std::int32_t i = 0; i < options.count; ++i) {
             std::int32_t state = 0;
             double all = 0;
-            for (std::int64_t w = 0; w < words; ++w) {
-                const auto found = model.language_models[k].query(state, options.words[k][options.word_offsets[i] + w]);
-                all += natural(found);
-                if (w >= head) tail.score += natural(found);
+            for (std::int64_t w = options.word_offsets[i]; w < options.word_offsets[i + 1]; ++w) {
+                const auto found = model.language_models[k].query(state, options.words[k][w]);
                 state = found.state;
+                *alone++ = {natural(found), state};
+                all += natural(found);
+                if (w - options.word_offsets[i] >= model.lm_orders[k] - 1) tails_[k * static_cast<std::size_t>(options.count) + i] += natural(found);
             }
-            tail.state = state;
             estimates[i] += model.lm_weights[k] * all;
         }
     }
@@ -131,21 +131,25 @@ void PhraseSpace::prepare_future() {
 
 PhraseSpace::Step PhraseSpace::read_words(std::int32_t lm, std::int32_t option) {
     const std::int64_t first = options.word_offsets[option], words = options.word_offsets[option + 1] - first;
+    const std::int64_t before = first - options.word_offsets[0], all = options.word_offsets[options.count] - options.word_offsets[0];
     Step step{0, lm};
     next_.resize(lms());
     for (std::size_t k = 0; k < lms(); ++k) {
-        const std::int64_t head = model.lm_orders[k] - 1;
+        const Alone* const alone = alone_.data() + static_cast<std::int64_t>(k) * all + before;
+        const std::int32_t* const word = options.words[k] + first;
+        const std::int64_t head = std::min<std::int64_t>(words, model.lm_orders[k] - 1);
         std::int32_t at = state(lm, k);
         double score = 0;
-        for (std::int64_t w = 0; w < std::min(words, head); ++w) {
-            const auto found = model.language_models[k].query(at, options.words[k][first + w]);
+        for (std::int64_t w = 0; w < head;) {
+            const auto found = model.language_models[k].query(at, word[w]);
             score += natural(found);
             at = found.state;
+            if (at == alone[w++].state)
+                for (; w < head; ++w) score += alone[w].score, at = alone[w].state;
         }
-        const Tail& tail = heads_[static_cast<std::size_t>(option) * lms() + k];
         if (words > head) {
-            score += tail.score;
-            at = tail.state;
+            score += tails_[k * static_cast<std::size_t>(options.count) + static_cast<std::size_t>(option)];
+            at = alone[words - 1].state;
         }
         step.score += model.lm_weights[k] * score;
         next_[k] = at;

@@ -233,7 +233,8 @@ private:
 
     double& span(std::int32_t begin, std::int32_t end) { return spans_[static_cast<std::size_t>(begin) * width_ + (end - begin - 1)]; }
 
-    // Only the first order - 1 words depend on what came before; the rest is known beforehand.
+    // Only the first order - 1 words depend on what came before, and only until the state is that without context; the
+    // rest is known beforehand.
     Step read_words(std::int32_t lm, std::int32_t option);
 
     std::int32_t intern_states(const std::vector<std::int32_t>& states);
@@ -242,15 +243,17 @@ private:
 
     void grow_span_slots();
 
-    struct Tail {
-        double score = 0;         // of the words whose context lies inside the option
-        std::int32_t state = 0;  // after the option, if it is long enough to fix it
+    // A word of an option without context: its score and the state after it.
+    struct Alone {
+        double score;
+        std::int32_t state;
     };
 
     std::int32_t longest_ = 1, width_ = 0, start_lm_ = 0;
     std::vector<std::int32_t> order_, first_;
     std::vector<double> estimates, spans_, suffix_, futures_;
-    std::vector<Tail> heads_;
+    std::vector<Alone> alone_;   // for each language model: the words of all options
+    std::vector<double> tails_;  // and the score of the words of each whose context lies inside the option
     std::vector<Cached> cache_;
     std::size_t cache_mask_, cached_ = 0;
     std::vector<SpanSlot> span_slots_;

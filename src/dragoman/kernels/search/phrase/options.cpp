@@ -1,0 +1,405 @@
+// Translation options of sentences: pairs of phrase tables on every span, the best of each span if a ranking says so,
+// and their features in columns. A slow twin is in tests/oracles/phrase_space.py.
+#include "base/parallel.hpp"
+#include "base/sequence_index.hpp"
+#include "lm/automaton.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <numbers>
+#include <numeric>
+#include <shared_mutex>
+#include <unordered_map>
+
+namespace dragoman::search::phrase {
+namespace {
+
+// A phrase table. Targets of all tables are numbered together, so that the same pair in two tables is one option.
+struct OptionTable {
+    Ref<Rows> sources;
+    Held1<std::int32_t> index;
+    Held1<std::int64_t> first_pair;
+    Held1<std::int32_t> target_ids, numbers;  // target of each pair, and the number of each target
+    Held2<float> scores;                      // no rows if the table is a mixture: its scores depend on weights
+    std::size_t column;                       // of its first score among all features
+    std::vector<Held2<float>> reordering;     // for each reordering model; no rows where the table lacks it
+    Held<float, 3> components;                // of a mixture: scores of each pair in each table
+    std::size_t ranked;                       // score of a mixture that ranks its pairs
+    std::int32_t longest;                     // source words
+
+    SequenceIndex phrases() const { return {view(sources->values), view(sources->offsets), view(index)}; }
+    std::int32_t number(std::int64_t row) const { return numbers[static_cast<std::size_t>(target_ids[static_cast<std::size_t>(row)])]; }
+    void check() const {
+        const std::size_t pairs = target_ids.size();
+        require(first_pair.size() == sources->size() + 1 && bounds_rows(view(first_pair), pairs), "first_pair does not fit the pairs");
+        require(scores.shape(0) == pairs || components.shape(0) == pairs, "pairs need scores");
+        for (const auto& model : reordering)
+            require(model.shape(0) == 0 || (model.shape(0) == pairs && model.shape(1) == 6), "pairs need six scores of reordering");
+    }
+};
+
+// Two sums side by side, in blocks of eight, each from its end: the order of NumPy's einsum, which made scores once.
+double dot(const double* a, const double* b, std::size_t size) {
+    double even = 0, odd = 0;
+    std::size_t i = 0;
+    for (; size - i >= 8; i += 8)
+        for (std::size_t j = i + 8; j > i;) {
+            j -= 2;
+            even += a[j] * b[j];
+            odd += a[j + 1] * b[j + 1];
+        }
+    for (; i < size; i += 2) {
+        even += a[i] * b[i];
+        if (i + 1 < size) odd += a[i + 1] * b[i + 1];
+    }
+    return even + odd;
+}
+
+// The positions of the best `limit` values, in ascending order; of equal ones the first, and what is no number last.
+std::vector<std::int32_t> best_of(std::span<const double> values, std::size_t limit) {
+    std::vector<std::int32_t> order(values.size());
+    std::iota(order.begin(), order.end(), 0);
+    if (order.size() <= limit) return order;
+    std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(limit), order.end(), [&](std::int32_t a, std::int32_t b) {
+        const bool x = std::isnan(values[a]), y = std::isnan(values[b]);
+        if (x != y) return y;
+        return !x && values[a] != values[b] ? values[a] > values[b] : a < b;
+    });
+    order.resize(limit);
+    std::sort(order.begin(), order.end());
+    return order;
+}
+
+// Keeps the best options of each source phrase by their scores without context, and remembers which they are.
+struct OptionRanking {
+    std::int32_t limit;
+    Held1<double> weights;  // of the features
+    std::vector<Ref<lm::Automaton>> language_models;
+    std::vector<Held1<std::int32_t>> lm_ids;  // of the target words in each
+    Held1<double> lm_weights;
+
+    void check() const {
+        require(limit > 0 && lm_weights.size() == language_models.size() && lm_ids.size() == language_models.size(),
+                "language models need weights and ids of words");
+    }
+
+    double estimate(std::span<const double> features, Words words) const {
+        double total = dot(features.data(), weights.data(), features.size());
+        for (std::size_t k = 0; k < language_models.size(); ++k) {
+            const lm::LanguageModelView model = language_models[k]->view();
+            std::int32_t state = 0;
+            double sum = 0;
+            for (const std::int32_t word : words) {
+                const auto found = model.query(state, lm_ids[k][static_cast<std::size_t>(word)]);
+                sum += double(found.log10) * std::numbers::ln10;
+                state = found.state;
+            }
+            total += lm_weights[k] * sum;
+        }
+        return total;
+    }
+
+    // What is known of a source phrase, or null; it stays where it is.
+    const std::vector<std::int64_t>* find(std::uint64_t phrase) const {
+        const std::shared_lock lock(known->mutex);
+        const auto at = known->rows.find(phrase);
+        return at == known->rows.end() ? nullptr : &at->second;
+    }
+    const std::vector<std::int64_t>* keep(std::uint64_t phrase, std::vector<std::int64_t> rows) const {
+        const std::unique_lock lock(known->mutex);
+        return &known->rows.try_emplace(phrase, std::move(rows)).first->second;
+    }
+
+    struct Known {
+        std::shared_mutex mutex;
+        std::unordered_map<std::uint64_t, std::vector<std::int64_t>> rows;
+    };
+    std::unique_ptr<Known> known = std::make_unique<Known>();
+};
+
+// What is to be collected: tables, the shares of components in p(e|f) for those that are mixtures, and where features are.
+struct OptionSource {
+    std::vector<Ref<OptionTable>> tables;
+    std::vector<Held1<double>> shares;
+    Ref<Rows> targets;    // words by number
+    std::int32_t limit;   // of the pairs of a source phrase in each table, 0: none
+    bool pass_unknown;    // words that nothing translates, as the word -1; otherwise they become nothing
+    std::size_t features, word_penalty, phrase_penalty;
+
+    void check() const {
+        require(shares.size() == tables.size() && word_penalty < features && phrase_penalty < features, "tables need shares each, and columns");
+        for (const auto& table : tables)
+            require(table->column + table->scores.shape(1) <= features && table->reordering.size() == tables[0]->reordering.size(),
+                    "tables need columns, and the same reordering models");
+    }
+};
+
+class Collector {
+public:
+    struct Found {
+        std::vector<std::int32_t> begin, end;
+        std::vector<std::int64_t> rows;  // in each table, -1 where it lacks the pair
+        std::int64_t words = 0;
+    };
+
+    Collector(const OptionSource& source, const OptionRanking* ranking) : source_(source), tables_(source.tables), ranking_(ranking) {
+        for (const auto& table : tables_) longest_ = std::max(longest_, table->longest);
+    }
+
+    // The target words of an option, given its rows.
+    Words words(const std::int64_t* rows) const {
+        static constexpr std::int32_t unknown = -1;
+        for (std::size_t t = 0; t < tables_.size(); ++t)
+            if (rows[t] >= 0) return (*source_.targets)[static_cast<std::size_t>(tables_[t]->number(rows[t]))];
+        return {&unknown, source_.pass_unknown ? std::size_t{1} : 0};
+    }
+
+    // The features of an option, which are 0 before.
+    void describe(const std::int64_t* rows, std::size_t words, double* features) const {
+        features[source_.word_penalty] = -static_cast<double>(words);
+        features[source_.phrase_penalty] = 1;
+        for (std::size_t t = 0; t < tables_.size(); ++t) {
+            const auto& scores = tables_[t]->scores;
+            if (rows[t] >= 0 && scores.shape(0)) std::copy_n(scores.data() + rows[t] * scores.shape(1), scores.shape(1), features + tables_[t]->column);
+        }
+    }
+
+    Found sentence(Words tokens) const {
+        const std::size_t width = tables_.size();
+        Found found;
+        std::vector<std::int32_t> phrases(width);
+        std::vector<std::int64_t> own;
+        for (std::size_t begin = 0; begin < tokens.size(); ++begin) {
+            for (std::size_t length = 1; length <= std::min<std::size_t>(longest_, tokens.size() - begin); ++length) {
+                const std::vector<std::int64_t>* rows = &own;
+                own.clear();
+                if (const auto phrase = find(tokens.subspan(begin, length), phrases); phrase != 0) {
+                    if (ranking_ == nullptr)
+                        own = pairs(phrases);
+                    else if (rows = ranking_->find(phrase); rows == nullptr)
+                        rows = ranking_->keep(phrase, best(pairs(phrases)));
+                } else if (length == 1) {
+                    own.assign(width, -1);
+                }
+                found.rows.insert(found.rows.end(), rows->begin(), rows->end());
+                found.begin.resize(found.rows.size() / width, static_cast<std::int32_t>(begin));
+                found.end.resize(found.rows.size() / width, static_cast<std::int32_t>(begin + length));
+            }
+        }
+        for (std::size_t i = 0; i < found.rows.size(); i += width) found.words += static_cast<std::int64_t>(words(found.rows.data() + i).size());
+        return found;
+    }
+
+private:
+    // Finds a source phrase in each table; returns a number of its own, or 0 if none has it.
+    std::uint64_t find(Words words, std::vector<std::int32_t>& phrases) const {
+        std::uint64_t number = 0;
+        for (std::size_t t = tables_.size(); t-- > 0;) {
+            const OptionTable& table = *tables_[t];
+            phrases[t] = words.size() <= static_cast<std::size_t>(table.longest) ? table.phrases().find(words) : -1;
+            if (phrases[t] >= 0) number = std::uint64_t(t) << 32 | (std::uint64_t(phrases[t]) + 1);
+        }
+        return number;
+    }
+
+    // The rows of all pairs of a source phrase, at most `limit` of each table.
+    std::vector<std::int64_t> pairs(std::span<const std::int32_t> phrases) const {
+        const std::size_t width = tables_.size();
+        std::vector<std::pair<std::int32_t, std::vector<std::int64_t>>> several;  // target and rows
+        std::vector<std::int64_t> all;
+        for (std::size_t t = 0; t < width; ++t) {
+            if (phrases[t] < 0) continue;
+            const OptionTable& table = *tables_[t];
+            std::vector<std::int64_t> rows(static_cast<std::size_t>(table.first_pair[phrases[t] + 1] - table.first_pair[phrases[t]]));
+            std::iota(rows.begin(), rows.end(), table.first_pair[phrases[t]]);
+            if (source_.shares[t].size()) std::ranges::stable_sort(rows, std::greater<>(), [&](std::int64_t row) { return mixed(table, source_.shares[t], row); });
+            if (source_.limit > 0) rows.resize(std::min(rows.size(), static_cast<std::size_t>(source_.limit)));
+            if (width == 1) return rows;
+            for (const std::int64_t row : rows) {
+                several.emplace_back(table.number(row), std::vector<std::int64_t>(width, -1));
+                several.back().second[t] = row;
+            }
+        }
+        std::ranges::stable_sort(several, {}, [](const auto& one) { return one.first; });
+        for (std::size_t i = 0; i < several.size(); ++i) {
+            const auto& rows = several[i].second;
+            if (i == 0 || several[i].first != several[i - 1].first)
+                all.insert(all.end(), rows.begin(), rows.end());
+            else
+                for (std::size_t t = 0; t < width; ++t) all[all.size() - width + t] = std::max(all[all.size() - width + t], rows[t]);
+        }
+        return all;
+    }
+
+    // p(e|f) in a mixture.
+    static float mixed(const OptionTable& table, const Held1<double>& shares, std::int64_t row) {
+        const std::size_t scores = table.components.shape(2);
+        double sum = 0;
+        for (std::size_t i = 0; i < shares.size(); ++i) sum += double(table.components[(row * shares.size() + i) * scores + table.ranked]) * shares[i];
+        return static_cast<float>(sum);
+    }
+
+    std::vector<std::int64_t> best(const std::vector<std::int64_t>& rows) const {
+        const std::size_t width = tables_.size();
+        std::vector<double> estimates, features(ranking_->weights.size());
+        for (std::size_t i = 0; i < rows.size(); i += width) {
+            const Words target = words(rows.data() + i);
+            std::ranges::fill(features, 0.0);
+            describe(rows.data() + i, target.size(), features.data());
+            estimates.push_back(ranking_->estimate(features, target));
+        }
+        std::vector<std::int64_t> kept;
+        for (const std::int32_t i : best_of(estimates, static_cast<std::size_t>(ranking_->limit)))
+            kept.insert(kept.end(), rows.begin() + i * width, rows.begin() + (i + 1) * width);
+        return kept;
+    }
+
+    const OptionSource& source_;
+    const std::vector<Ref<OptionTable>>& tables_;
+    const OptionRanking* ranking_;
+    std::int32_t longest_ = 1;
+};
+
+ArrayDict collect_options(const Rows& sentences, const OptionSource& source, const OptionRanking* ranking, int threads) {
+    const Collector collector(source, ranking);
+    const std::size_t width = source.tables.size(), count = sentences.size();
+    std::vector<Collector::Found> found(count);
+    run_blocks(count, threads, nb::none(), [&](std::size_t s) { found[s] = collector.sentence(sentences[s]); });
+    std::vector<std::int64_t> offsets{0}, first_words{0};
+    for (const auto& of : found) {
+        offsets.push_back(offsets.back() + static_cast<std::int64_t>(of.begin.size()));
+        first_words.push_back(first_words.back() + of.words);
+    }
+    const auto options = static_cast<std::size_t>(offsets.back());
+    const std::size_t reorderings = source.tables[0]->reordering.size();
+    std::vector<std::int32_t> begin(options), end(options), words(static_cast<std::size_t>(first_words.back()));
+    std::vector<std::int64_t> rows(options * width), word_offsets(options + 1);
+    std::vector<double> dense(options * source.features), reordering(reorderings * options * 6);
+    run_blocks(count, threads, nb::none(), [&](std::size_t s) {
+        const auto first = static_cast<std::size_t>(offsets[s]);
+        std::ranges::copy(found[s].begin, begin.begin() + offsets[s]);
+        std::ranges::copy(found[s].end, end.begin() + offsets[s]);
+        std::ranges::copy(found[s].rows, rows.begin() + offsets[s] * width);
+        std::int64_t word = first_words[s];
+        for (std::size_t i = first; i < first + found[s].begin.size(); ++i) {
+            const std::int64_t* const own = rows.data() + i * width;
+            const Words target = collector.words(own);
+            std::ranges::copy(target, words.begin() + word);
+            word += static_cast<std::int64_t>(target.size());
+            word_offsets[i + 1] = word;
+            collector.describe(own, target.size(), dense.data() + i * source.features);
+            for (std::size_t t = 0; t < width; ++t)
+                for (std::size_t r = 0; own[t] >= 0 && r < reorderings; ++r)
+                    if (const auto& scores = source.tables[t]->reordering[r]; scores.shape(0))
+                        std::copy_n(scores.data() + own[t] * 6, 6, reordering.data() + (r * options + i) * 6);
+        }
+    });
+    ArrayDict out;
+    out["offsets"] = give(std::move(offsets));
+    out["begin"] = give(std::move(begin));
+    out["end"] = give(std::move(end));
+    out["words"] = give(std::move(words));
+    out["word_offsets"] = give(std::move(word_offsets));
+    out["rows"] = give(std::move(rows), width);
+    out["dense"] = give(std::move(dense), source.features);
+    out["reordering"] = give(std::move(reordering), 6);
+    return out;
+}
+
+auto best_of_spans(In1<std::int64_t> offsets, In1<std::int32_t> begin, In1<std::int32_t> end, In1<double> estimates, int limit) {
+    std::vector<std::int64_t> kept;
+    {
+        nb::gil_scoped_release release;
+        for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
+            const auto stop = static_cast<std::size_t>(offsets[s + 1]);
+            for (auto first = static_cast<std::size_t>(offsets[s]), last = first; first < stop; first = last) {
+                while (last < stop && begin[last] == begin[first] && end[last] == end[first]) ++last;
+                for (const std::int32_t i : best_of(view(estimates).subspan(first, last - first), static_cast<std::size_t>(limit)))
+                    kept.push_back(static_cast<std::int64_t>(first) + i);
+            }
+        }
+    }
+    return give(std::move(kept));
+}
+
+auto option_scores(In2<double> features, In1<double> weights) {
+    std::vector<double> scores(features.shape(0));
+    {
+        nb::gil_scoped_release release;
+        for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = dot(features.data() + i * weights.size(), weights.data(), weights.size());
+    }
+    return give(std::move(scores));
+}
+
+// Weighted scores of the three orientations towards the option before and after, summed over models, and classes of
+// options that score alike as predecessors of every other option of their sentence.
+auto option_orientations(In1<std::int64_t> offsets, In1<std::int32_t> begin, In1<std::int32_t> end, In1<std::int32_t> right,
+                         In2<double> reordering, In2<double> weights) {
+    const std::size_t options = begin.size(), models = weights.shape(0), width = 3 + 3 * models;
+    std::vector<double> from(options * 3), to(options * 3);
+    std::vector<std::int32_t> classes(options);
+    {
+        nb::gil_scoped_release release;
+        std::vector<std::int32_t> keys(options * width);
+        const auto key = [&](std::int32_t i) { return Words(keys).subspan(static_cast<std::size_t>(i) * width, width); };
+        NumberTable table(64);
+        for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
+            table.restart(static_cast<std::size_t>(offsets[s + 1] - offsets[s]));
+            for (auto i = static_cast<std::size_t>(offsets[s]); i < static_cast<std::size_t>(offsets[s + 1]); ++i) {
+                std::int32_t* word = keys.data() + i * width;
+                *word++ = end[i];
+                *word++ = right[i];
+                *word++ = models ? begin[i] : 0;
+                for (std::size_t r = 0; r < models; ++r)
+                    for (std::size_t o = 0; o < 3; ++o) {
+                        const double* const scores = reordering.data() + (r * options + i) * 6 + o;
+                        from[3 * i + o] += scores[0] * weights[6 * r + o];
+                        to[3 * i + o] += scores[3] * weights[6 * r + 3 + o];
+                        *word++ = std::bit_cast<std::int32_t>(static_cast<float>(scores[3]));
+                    }
+                const auto own = static_cast<std::int32_t>(i);
+                std::int32_t& first = table.slot(hash_words(key(own)), [&](std::int32_t j) { return std::ranges::equal(key(own), key(j)); });
+                if (first < 0) first = own;
+                classes[i] = first;
+            }
+        }
+    }
+    return together(give(std::move(from), 3), give(std::move(to), 3), give(std::move(classes)));
+}
+
+}  // namespace
+
+void bind_options(nb::module_& m) {
+    using Table = OptionTable;
+    bind_record(m, "OptionTable",
+                "A phrase table whose target i has the number `numbers[i]` among those of all tables.\n\n"
+                "`column` is that of its first score among all features, `ranked` the score of mixtures that ranks their pairs.",
+                Field{"sources", &Table::sources}, Field{"index", &Table::index}, Field{"first_pair", &Table::first_pair},
+                Field{"target_ids", &Table::target_ids}, Field{"numbers", &Table::numbers}, Field{"scores", &Table::scores},
+                Field{"column", &Table::column}, Field{"reordering", &Table::reordering},
+                Field{"components", &Table::components}, Field{"ranked", &Table::ranked}, Field{"longest", &Table::longest});
+    using Source = OptionSource;
+    bind_record(m, "OptionSource",
+                "Phrase tables, with shares of components for those that are mixtures to be ranked, and the number of features.",
+                Field{"tables", &Source::tables}, Field{"shares", &Source::shares}, Field{"targets", &Source::targets},
+                Field{"limit", &Source::limit}, Field{"pass_unknown", &Source::pass_unknown}, Field{"features", &Source::features},
+                Field{"word_penalty", &Source::word_penalty}, Field{"phrase_penalty", &Source::phrase_penalty});
+    using Ranking = OptionRanking;
+    bind_record(m, "OptionRanking",
+                "The best `limit` options of each source phrase by features and language models; each phrase is ranked once.",
+                Field{"limit", &Ranking::limit}, Field{"weights", &Ranking::weights},
+                Field{"language_models", &Ranking::language_models}, Field{"lm_ids", &Ranking::lm_ids},
+                Field{"lm_weights", &Ranking::lm_weights});
+    m.def("collect_options", &collect_options, nb::arg("sentences"), nb::arg("source"), nb::arg("ranking").none(), nb::arg("threads"),
+          "The options of sentences, by begin and length of their spans, as columns; all rows are -1 for unknown words.");
+    m.def("best_of_spans", &best_of_spans, nb::arg("offsets"), nb::arg("begin"), nb::arg("end"), nb::arg("estimates"), nb::arg("limit"),
+          "The options whose estimates are among the best `limit` of their spans, in ascending order.");
+    m.def("option_scores", &option_scores, nb::arg("features"), nb::arg("weights"), "The weighted sum of each row of features.");
+    m.def("option_orientations", &option_orientations, nb::arg("offsets"), nb::arg("begin"), nb::arg("end"), nb::arg("right"),
+          nb::arg("reordering"), nb::arg("weights"),
+          "Weighted scores of three orientations towards the option before, and after; classes that score alike as predecessors.");
+}
+
+}  // namespace dragoman::search::phrase
