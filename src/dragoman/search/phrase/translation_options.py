@@ -320,7 +320,7 @@ class OptionCollector:
 def add_copies(
     options: PhraseOptions, model: Model, *, drop_unknown: bool, columns: Mapping[str, int]
 ) -> PhraseOptions:
-    """Add options that copy words, and take unknown words of a class out of the unknown ones, if the model has these."""
+    """Add options that copy words, if the model has a feature for them; unknown words among these are not unknown."""
     if model.copy_feature is None:
         return options
     source = options.source
