@@ -295,6 +295,15 @@ class Job:
         names += self._tuned_interpolation_weights(model)
         if not (names or model.sparse_prefixes):
             raise UsageError("all weights are fixed but those of global features, which no search can tune")
+        start = self.start_weights(model, runtime=runtime.quiet(warns=False))
+        fixed = [
+            name for name in model.feature_names if any(fnmatchcase(name, one) for one in self.fixed) and start.get(name)
+        ]
+        if fixed:
+            runtime.warn(
+                f"the weights of {', '.join(fixed)} are fixed and used in decoding, but {tuner.name} leaves these features"
+                " out where it compares candidates; mira-online and samplerank count them"
+            )
         targets = [corpus.lines() for corpus in text.references] if tuner.takes(ReferenceProblem) else []
         within = runtime.quiet()
         decoder = TuningSetDecoder(
