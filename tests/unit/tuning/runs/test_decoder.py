@@ -9,7 +9,7 @@ from dragoman.core.files import read_lines
 from dragoman.model.bundle import Model
 from dragoman.search.translator import ShardedTranslator, Translator
 from dragoman.tuning.problems.evidence import Decoding
-from dragoman.tuning.runs.job import TuningSetDecoder
+from dragoman.tuning.runs.decoder import TuningSetDecoder
 
 
 @pytest.mark.parametrize("evidence", ["nbest", "hypergraph"])
