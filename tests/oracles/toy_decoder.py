@@ -14,7 +14,8 @@ from dragoman.core.runtime import Runtime
 from dragoman.metrics.bleu import Bleu
 from dragoman.tuning.problems.evidence import DecodedGraphs, DecodedLists
 from dragoman.tuning.problems.problem import Problem
-from dragoman.tuning.runs.loop import BatchTraining, Loop, Task, run_tuning
+from dragoman.tuning.runs.batch_training import BatchTraining, Task
+from dragoman.tuning.runs.loop import Loop, run_tuning
 
 NAMES = ["adequacy", "length", "noise"]
 WORDS = [f"w{i}" for i in range(30)]

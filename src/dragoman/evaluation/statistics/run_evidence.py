@@ -18,8 +18,8 @@ from dragoman.model.bundle import Model
 from dragoman.tuning.problems.evidence import DecodedGraphs, DecodedLists, DecodingResults
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import Problem, best_rows
+from dragoman.tuning.runs.batch_training import merged_iterations
 from dragoman.tuning.runs.job import Job
-from dragoman.tuning.runs.loop import merged_iterations
 from dragoman.tuning.runs.recorded_job import recorded_job
 from dragoman.tuning.runs.run import Run
 

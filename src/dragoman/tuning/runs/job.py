@@ -33,8 +33,9 @@ from dragoman.tuning.problems.evidence import (
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem, ReferenceProblem
 from dragoman.tuning.problems.mixtures import DecodedMixtures, MixtureProblem
 from dragoman.tuning.problems.problem import Problem, tuned_names, weight_ranges
+from dragoman.tuning.runs.batch_training import BatchTraining, Task
 from dragoman.tuning.runs.decoder import TuningSetDecoder
-from dragoman.tuning.runs.loop import BatchTraining, Loop, OnlineTraining, Task, Training, run_tuning
+from dragoman.tuning.runs.loop import Loop, OnlineTraining, Training, run_tuning
 from dragoman.tuning.runs.run import Run
 from dragoman.tuning.runs.validator import Validation, Validator
 

@@ -17,7 +17,8 @@ from dragoman.core.progress import Progress
 from dragoman.core.runtime import Runtime
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Optimum, Tuner
-from dragoman.tuning.runs.loop import UNCHANGED, Loop, reason_to_stop, say_how_long, select_weights
+from dragoman.tuning.runs.batch_training import reason_to_stop, say_how_long
+from dragoman.tuning.runs.loop import UNCHANGED, Loop, select_weights
 from dragoman.tuning.runs.run import Record, Run
 from dragoman.tuning.runs.trust_region import TrustRegion, degrees_between
 from oracles.toy_decoder import NAMES, ToyDecoder, task_for, task_of, tune

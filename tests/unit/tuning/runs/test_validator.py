@@ -19,7 +19,8 @@ from dragoman.decision.settings import Decision
 from dragoman.sampling.schedule import Sampling
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Checkpoint, Learner, TrainingSet
-from dragoman.tuning.runs.loop import BatchTraining, Loop, OnlineTraining, run_tuning
+from dragoman.tuning.runs.batch_training import BatchTraining
+from dragoman.tuning.runs.loop import Loop, OnlineTraining, run_tuning
 from dragoman.tuning.runs.run import Run
 from dragoman.tuning.runs.validator import Validated, Validation
 from oracles.toy_decoder import ToyDecoder, task_for, tune
