@@ -44,7 +44,7 @@ class Regret:
 
 @dataclass
 class EstimationReport:
-    """What an estimation took: pairs in all, calls of the utility, seconds, and regret where it was measured."""
+    """Cost of an estimation: pairs in all, calls of the utility, seconds, and the regret where it was measured."""
 
     sentences: int = 0
     pairs: int = 0

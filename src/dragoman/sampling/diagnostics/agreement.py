@@ -1,4 +1,4 @@
-"""Whether the chains of sentences agree, in two numbers a sentence and one warning for a text."""
+"""Agreement of the chains of sentences, in two numbers a sentence and one warning for a text."""
 
 from __future__ import annotations
 

@@ -13,9 +13,11 @@ struct RankPlan {
     Held1<std::int64_t> units;
     Held1<std::int64_t> batch_units, batch_offsets;  // the units of each batch
     Held1<std::int64_t> chain_offsets;               // the batches of each chain
+    Held1<double> feature_units;
     std::uint64_t seed, first_batch;
 
     void check() const {
+        require(std::ranges::all_of(view(feature_units), [](double unit) { return unit > 0; }), "units need to be above 0");
         require(units.size() > 0 && bounds_rows(view(batch_offsets), batch_units.size()), "batches need units");
         require(bounds_rows(view(chain_offsets), batch_offsets.size() - 1), "chains need batches");
     }
@@ -24,19 +26,16 @@ struct RankPlan {
 nb::typed<nb::dict, nb::str, nb::any> samplerank(const PhraseBatch& batch, const FeatureTable& table,
                                                  const GlobalFeatures& globals, const BleuReferences* references,
                                                  GainFunction callback, const RankPlan& plan, In2<double> weights,
-                                                 In1<double> feature_units, const RankSettings& settings,
-                                                 int threads, Progress progress) {
+                                                 const RankSettings& settings, int threads, Progress progress) {
     const PhraseModelView model = batch.model(settings.reordering_limit);
     const std::vector<std::int64_t> source_offsets = batch.source_offsets();
     const RankMaterial material{batch, table,          globals,    references, callback, view(plan.units),
-                                model, source_offsets, view(feature_units)};
+                                model, source_offsets, view(plan.feature_units)};
     const std::size_t chains = plan.chain_offsets.size() - 1, width = weights.shape(1);
     require(
         weights.shape(0) == chains && table.learnt.size() == width && table.global_features.size() == globals.size(),
         "each chain needs a row of weights, each feature a column");
-    require(feature_units.size() == width &&
-                std::ranges::all_of(view(feature_units), [](double unit) { return unit > 0; }),
-            "each feature needs a unit above 0");
+    require(plan.feature_units.size() == width, "each feature needs a unit");
     require(table.dense.shape(0) == batch.begin.size() &&
                 (references == nullptr || references->options->size() == batch.begin.size()),
             "options need features, and words in those of the references");
@@ -103,10 +102,11 @@ void bind_samplerank(nb::module_& m) {
                 Field{"order", &BleuReferences::order}, Field{"smoothing", &BleuReferences::smoothing});
     bind_record(m, "RankPlan",
                 "The batches of each chain, whose rows are units (sentences or documents, given by their bounds).\n\n"
-                "Batch b of a chain has the random numbers of `first_batch` + b.",
+                "Batch b of a chain has the random numbers of `first_batch` + b. Updates are the smallest in features\n"
+                "divided by `feature_units`.",
                 Field{"units", &RankPlan::units}, Field{"batch_units", &RankPlan::batch_units},
                 Field{"batch_offsets", &RankPlan::batch_offsets}, Field{"chain_offsets", &RankPlan::chain_offsets},
-                Field{"seed", &RankPlan::seed}, Field{"first_batch", &RankPlan::first_batch});
+                Field{"feature_units", &RankPlan::feature_units}, Field{"seed", &RankPlan::seed}, Field{"first_batch", &RankPlan::first_batch});
     using Settings = RankSettings;
     bind_record(
         m, "RankSettings",
@@ -124,12 +124,11 @@ void bind_samplerank(nb::module_& m) {
         Field{"trace", &Settings::trace});
     m.def(
         "samplerank", &samplerank, nb::arg("batch"), nb::arg("table"), nb::arg("globals"), nb::arg("references").none(),
-        nb::arg("callback").none(), nb::arg("plan"), nb::arg("weights"), nb::arg("feature_units"), nb::arg("settings"),
-        nb::arg("threads") = 1, nb::arg("progress") = nb::none(),
+        nb::arg("callback").none(), nb::arg("plan"), nb::arg("weights"), nb::arg("settings"), nb::arg("threads") = 1,
+        nb::arg("progress") = nb::none(),
         "Run chains of SampleRank, each with its row of `weights` on its batches.\n\n"
         "The weights of `globals` are not used, but those of their numbers in the table. Without `references`,\n"
-        "`callback` gives statistics and gains of translations. Updates are the smallest in features divided by\n"
-        "`feature_units`.\n\n"
+        "`callback` gives statistics and gains of translations.\n\n"
         "Returns `missing` (for each chain a sentence without derivation, or -1), `weights` of each chain at its\n"
         "end, `totals` of the weights over all collected steps; `squares`, sums of the squared differences of the\n"
         "pairs in constraints; `counts`: steps collected, all steps, steps that\n"
