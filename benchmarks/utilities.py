@@ -94,8 +94,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     arguments = parse_arguments(
         parser,
-        "--nbest {moses}/moses/fr-en/val.merged.nbest.gz --references {data}/multi30k/val.en.gz --candidates 3 --sentences 4"
-        " --runs 1",
+        "--nbest {moses}/moses/fr-en/val.merged.nbest.gz --references {data}/multi30k/val.en.gz"
+        " --candidates 3 --sentences 4 --runs 1",
     )
     lists, numbers = lists_of(arguments.nbest, arguments.candidates, arguments.sentences)
     if arguments.only != "speed" and arguments.references is not None:

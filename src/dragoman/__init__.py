@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from dragoman.front.candidates import mbr, rerank, tune_reranker
     from dragoman.front.conversion import adapt, load_cdec, load_joshua, load_moses, mix
     from dragoman.front.example import example
+    from dragoman.front.mbr_result import MbrResult
     from dragoman.front.normalisation import Normaliser, normaliser
     from dragoman.front.run import TuningRun
     from dragoman.front.scoring import Comparison, Score, compare, score
-    from dragoman.front.selection import Selection
     from dragoman.front.system import System, load, train
 
 __all__ = [
     "Comparison",
+    "MbrResult",
     "Normaliser",
     "Score",
-    "Selection",
     "System",
     "TuningRun",
     "adapt",
@@ -63,7 +63,7 @@ _HOMES = {
     "example": ("example",),
     "normalisation": ("Normaliser", "normaliser"),
     "run": ("TuningRun",),
-    "selection": ("Selection",),
+    "mbr_result": ("MbrResult",),
     "system": ("System", "load", "train"),
 }
 

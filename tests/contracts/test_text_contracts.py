@@ -67,6 +67,7 @@ MANY = {
             dm.tune_reranker([["a man"], ["b"]], text, features={"x": [1.0, 2.0]}, metric="chrf", progress=False)
         ),
     ),
+    ("mbr", "sources"): ("references", lambda f, t, text: dm.mbr([["a man"], ["b"]], utility="chrf", sources=text)),
     ("train", "source"): ("train.fr", lambda f, t, text: trained(f, t, text, f / "train.en")),
     ("train", "target"): ("train.en", lambda f, t, text: trained(f, t, f / "train.fr", text)),
     ("train", "second_lm_text"): (

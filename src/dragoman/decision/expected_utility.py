@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime
-from dragoman.decision.estimators.estimator import Estimator, Sentence
+from dragoman.decision.estimators.estimator import Estimator, SentenceEvidence
 from dragoman.decision.estimators.exact import Exact
 from dragoman.decision.gains import check_sides
 from dragoman.decision.posterior import Posterior
@@ -97,14 +97,17 @@ class UtilityEstimation:
 
     def _sentences(
         self, hypotheses: Posterior, evidence: Posterior, sources: Sequence[str] | None
-    ) -> Iterator[tuple[slice, Sentence]]:
+    ) -> Iterator[tuple[slice, SentenceEvidence]]:
         ours, theirs = hypotheses.corpus.lines(), evidence.corpus.lines()
         for s in range(len(hypotheses)):
             rows, columns = (slice(*side.sentences[s : s + 2].tolist()) for side in (hypotheses, evidence))
             source = "" if sources is None else sources[s]
-            yield rows, Sentence(ours[rows], theirs[columns], evidence.probabilities[columns], source, self._scorer)
+            yield (
+                rows,
+                SentenceEvidence(ours[rows], theirs[columns], evidence.probabilities[columns], source, self._scorer),
+            )
 
-    def _estimate(self, sentence: Sentence, number: int) -> Vector:
+    def _estimate(self, sentence: SentenceEvidence, number: int) -> Vector:
         """Estimate the utilities of one sentence; its random numbers depend on the seed and its number only."""
         before, begin = self._scorer.calls, time.perf_counter()
         try:
@@ -115,7 +118,7 @@ class UtilityEstimation:
         self.report.calls += self._scorer.calls - before
         return found
 
-    def _measure(self, sentence: Sentence, found: Vector) -> None:
+    def _measure(self, sentence: SentenceEvidence, found: Vector) -> None:
         exact = Exact().expected(sentence, np.random.default_rng(0))
         chosen, best = int(found.argmax()), int(exact.argmax())
         known = self.report.regret

@@ -23,7 +23,7 @@ from dragoman.decision.posterior import Posterior
 from dragoman.formats.nbest.json_rows import FailurePolicy
 from dragoman.formats.nbest.order import read_texts
 from dragoman.front.candidate_lists import Candidates, GivenLists, Order, given_lists
-from dragoman.front.selection import RatedCandidates, Selection
+from dragoman.front.mbr_result import MbrResult, RatedCandidates
 from dragoman.front.texts import File, Text, file_of, lines_of, open_runtime, runtime_of
 from dragoman.metrics.pair_scores import PairScorer
 from dragoman.metrics.score_cache import ScoreCache
@@ -66,7 +66,7 @@ def mbr(
     failed: FailurePolicy | None = None,
     threads: int | None = None,
     cluster: str | None = None,
-) -> Selection:
+) -> MbrResult:
     """Choose for each sentence the candidate with the highest expected utility (minimum Bayes risk).
 
     The result is a list of texts with `scores`, `nbest(n)`, `diverse(n)`, `frame()` and `report`.
@@ -119,7 +119,7 @@ def mbr(
         hypotheses.probabilities,
         given.lists.sentence_ids,
     )
-    return Selection.of_best(rated, estimation.report)
+    return MbrResult.of_best(rated, estimation.report)
 
 
 def rerank(

@@ -10,7 +10,7 @@ import numpy as np
 from dragoman.core.errors import UsageError
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.decision.estimators.estimator import BatchEstimate, Estimator, Sentence, Vector
+from dragoman.decision.estimators.estimator import BatchEstimate, Estimator, SentenceEvidence, Vector
 from dragoman.decision.gains import words_for_bleu
 from dragoman.decision.lattice_rule import NGramValues
 from dragoman.decision.posterior import Posterior
@@ -43,7 +43,7 @@ class Aggregated(Estimator):
             return None
         return BatchEstimate(aggregated_scores(metric, hypotheses, evidence, runtime=runtime), len(hypotheses.strings))
 
-    def expected(self, sentence: Sentence, rng: np.random.Generator) -> Vector:
+    def expected(self, sentence: SentenceEvidence, rng: np.random.Generator) -> Vector:
         """Return scores against the average embedding of the evidence."""
         utility = sentence.scorer.utility
         if not isinstance(utility, EmbeddingUtility):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.options import option
-from dragoman.decision.estimators.estimator import Estimator, Rows, Sentence, Vector
+from dragoman.decision.estimators.estimator import Estimator, Rows, SentenceEvidence, Vector
 from dragoman.metrics.character_vectors import character_vectors
 
 
@@ -29,7 +29,7 @@ class Centroids(Estimator):
     clusters: int = option(8, "clusters of the evidence", minimum=1)
     iterations: int = option(10, "iterations of k-means", minimum=1)
 
-    def expected(self, sentence: Sentence, rng: np.random.Generator) -> Vector:
+    def expected(self, sentence: SentenceEvidence, rng: np.random.Generator) -> Vector:
         """Return utilities against the strings that represent the clusters."""
         vectors = character_vectors(sentence.evidence)
         labels, centres = k_means(vectors, sentence.probabilities, self.clusters, self.iterations, rng)

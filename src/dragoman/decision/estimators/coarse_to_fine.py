@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from dragoman.core.options import option
-from dragoman.decision.estimators.estimator import Estimator, Sentence, Vector
+from dragoman.decision.estimators.estimator import Estimator, SentenceEvidence, Vector
 from dragoman.metrics.pair_scores import PairScorer
 from dragoman.metrics.utility import needs_reference, utility_of
 
@@ -36,9 +36,9 @@ class CoarseToFine(Estimator):
     def _coarse(self) -> PairScorer:
         return PairScorer(utility_of(self.cheap))
 
-    def expected(self, sentence: Sentence, rng: np.random.Generator) -> Vector:
+    def expected(self, sentence: SentenceEvidence, rng: np.random.Generator) -> Vector:
         """Return the expected utilities of the hypotheses that are kept."""
-        coarse = Sentence(sentence.hypotheses, sentence.evidence, sentence.probabilities, sentence.source, self._coarse)
+        coarse = replace(sentence, scorer=self._coarse)
         rows, columns = np.arange(len(sentence.hypotheses)), np.arange(len(sentence.evidence))
         if needs_reference(self._coarse.utility):
             values = coarse.scores(rows, columns) @ sentence.probabilities

@@ -21,7 +21,7 @@ Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Sentence:
+class SentenceEvidence:
     """Distinct hypotheses of a sentence, distinct strings of its evidence with their probabilities, and its source."""
 
     hypotheses: Sequence[str]
@@ -64,5 +64,5 @@ class Estimator(Options, ABC):
         return None
 
     @abstractmethod
-    def expected(self, sentence: Sentence, rng: np.random.Generator) -> Vector:
+    def expected(self, sentence: SentenceEvidence, rng: np.random.Generator) -> Vector:
         """Return the estimated expected utility of each hypothesis; -inf for those that were ruled out."""

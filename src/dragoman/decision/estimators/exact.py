@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from dragoman.core.runtime import Runtime
-from dragoman.decision.estimators.estimator import BatchEstimate, Estimator, Sentence, Vector
+from dragoman.decision.estimators.estimator import BatchEstimate, Estimator, SentenceEvidence, Vector
 from dragoman.decision.gains import sharded_gains
 from dragoman.decision.posterior import Posterior
 from dragoman.metrics.utility import MetricUtility, Utility
@@ -32,7 +32,7 @@ class Exact(Estimator):
         pairs = int(np.diff(hypotheses.sentences) @ np.diff(evidence.sentences))
         return BatchEstimate(sharded_gains(utility.metric, hypotheses, evidence, runtime=runtime)[0], pairs)
 
-    def expected(self, sentence: Sentence, rng: np.random.Generator) -> Vector:
+    def expected(self, sentence: SentenceEvidence, rng: np.random.Generator) -> Vector:
         """Return the expected utility of each hypothesis."""
         everything = np.arange(len(sentence.hypotheses)), np.arange(len(sentence.evidence))
         return sentence.scores(*everything) @ sentence.probabilities

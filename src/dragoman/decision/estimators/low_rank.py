@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.options import option
-from dragoman.decision.estimators.estimator import Estimator, Sentence, Vector
+from dragoman.decision.estimators.estimator import Estimator, SentenceEvidence, Vector
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class LowRank(Estimator):
     penalty: float = option(1.0, "L2 penalty of the factors, in units of the noise variance", minimum=1e-9)
     sweeps: int = option(10, "sweeps of alternating least squares", minimum=0)
 
-    def expected(self, sentence: Sentence, rng: np.random.Generator) -> Vector:
+    def expected(self, sentence: SentenceEvidence, rng: np.random.Generator) -> Vector:
         """Return the expected utilities under the completed matrix."""
         shape = len(sentence.hypotheses), len(sentence.evidence)
         mask = self._cells(shape, rng)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.options import option
-from dragoman.decision.estimators.estimator import Estimator, Sentence, Vector
+from dragoman.decision.estimators.estimator import Estimator, SentenceEvidence, Vector
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Pruned(Estimator):
     confidence: float = option(0.9, "drop hypotheses that are worse than the best with this confidence", maximum=1)
     resamples: int = option(500, "bootstrap resamples per round", minimum=1)
 
-    def expected(self, sentence: Sentence, rng: np.random.Generator) -> Vector:
+    def expected(self, sentence: SentenceEvidence, rng: np.random.Generator) -> Vector:
         """Return the mean utility of the hypotheses that are left."""
         drawn = rng.choice(len(sentence.evidence), self.references, p=sentence.probabilities)
         left = np.arange(len(sentence.hypotheses))

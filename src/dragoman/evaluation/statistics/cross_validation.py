@@ -114,7 +114,7 @@ def _held_out(tuner: Tuner, problem: Problem, start: Vector, fold_of: Rows, seed
     folds = int(fold_of.max()) + 1
     with runtime.counter("cross-validation", folds, "folds") as progress:
         for fold in range(folds):
-            others = sentences_of(problem, np.flatnonzero(fold_of != fold))
+            others = problem_of_sentences(problem, np.flatnonzero(fold_of != fold))
             weights = tune_problem(tuner, others, start, seed=seed, runtime=runtime.quiet())
             own = fold_of == fold
             chosen[own] = problem.best(weights)[own]
@@ -122,7 +122,7 @@ def _held_out(tuner: Tuner, problem: Problem, start: Vector, fold_of: Rows, seed
     return chosen
 
 
-def sentences_of(problem: Problem, picked: Rows) -> Problem:
+def problem_of_sentences(problem: Problem, picked: Rows) -> Problem:
     """Return the problem of some sentences only."""
     rows = Ragged(np.arange(int(problem.sentences[-1])), problem.sentences).take(picked)
     return replace(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from dragoman.core.options import option
 from dragoman.metrics.metric import signature
-from dragoman.metrics.neural.torch_models import fingerprint, in_batches, load_model, placed
+from dragoman.metrics.neural.torch_models import in_batches, load_model, model_fingerprint, placed
 from dragoman.metrics.utility import NeuralUtility, Vector
 
 
@@ -49,5 +49,5 @@ class BertScore(NeuralUtility):
 
     def signature(self) -> str:
         """Return the settings that reproduce the scores."""
-        model = fingerprint(self.required_model("roberta-large"))
+        model = model_fingerprint(self.required_model("roberta-large"))
         return signature(self.name, model=model, layers=self.layers, value=self.value, precision=self.precision)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from dragoman.core.options import option
 from dragoman.metrics.metric import signature
-from dragoman.metrics.neural.torch_models import fingerprint, in_batches, load_model, placed
+from dragoman.metrics.neural.torch_models import in_batches, load_model, model_fingerprint, placed
 from dragoman.metrics.utility import NeuralUtility, Vector
 
 
@@ -41,7 +41,7 @@ class Bleurt(NeuralUtility):
 
     def signature(self) -> str:
         """Return the settings that reproduce the scores."""
-        model = fingerprint(self.required_model("lucadiliello/BLEURT-20-D12"))
+        model = model_fingerprint(self.required_model("lucadiliello/BLEURT-20-D12"))
         return signature(self.name, model=model, length=self.max_length, precision=self.precision)
 
     def _batch(self, references: list[str], hypotheses: list[str]) -> Any:

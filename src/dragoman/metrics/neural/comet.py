@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.metrics.metric import signature
-from dragoman.metrics.neural.torch_models import fingerprint, in_batches, load_model, placed
+from dragoman.metrics.neural.torch_models import in_batches, load_model, model_fingerprint, placed
 from dragoman.metrics.utility import NeuralUtility, Vector
 
 
@@ -73,7 +73,7 @@ class Comet(NeuralUtility):
 
     def signature(self) -> str:
         """Return the settings that reproduce the scores."""
-        model = fingerprint(self.required_model("Unbabel/wmt22-comet-da"))
+        model = model_fingerprint(self.required_model("Unbabel/wmt22-comet-da"))
         return signature(self.name, model=model, precision=self.precision)
 
     def _batch(self, sources: list[str], hypotheses: list[str], references: list[str]) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from dragoman.core.options import option
 from dragoman.metrics.metric import signature
-from dragoman.metrics.neural.torch_models import fingerprint, in_batches, load_model, placed
+from dragoman.metrics.neural.torch_models import in_batches, load_model, model_fingerprint, placed
 from dragoman.metrics.utility import NeuralUtility, Vector
 
 #: The output piece (`<extra_id_10>`) whose logit is the prediction.
@@ -83,7 +83,7 @@ class MetricX(NeuralUtility):
 
     def signature(self) -> str:
         """Return the settings that reproduce the scores."""
-        model = fingerprint(self.required_model("google/metricx-24-hybrid-large-v2p6"))
+        model = model_fingerprint(self.required_model("google/metricx-24-hybrid-large-v2p6"))
         return signature(self.name, model=model, year=self.version, reads=self.reads, precision=self.precision)
 
     def _batch(self, texts: list[str]) -> Any:

@@ -17,7 +17,7 @@ from dragoman.metrics.utility import NeuralUtility
 
 T = TypeVar("T")
 
-#: Bytes of a model that its fingerprint covers, at the begin and end of each file.
+#: Bytes of a model that its model_fingerprint covers, at the begin and end of each file.
 _FINGERPRINT_BYTES = 1 << 16
 
 
@@ -52,7 +52,7 @@ def load_model(utility: NeuralUtility, model: str, load: Callable[[str], T]) -> 
         ) from error
 
 
-def fingerprint(model: str) -> str:
+def model_fingerprint(model: str) -> str:
     """Return a short digest of a model's files, or its name if it is not a path: part of a signature.
 
     Of each file the size, the begin and the end count, so that large models are quick to compare.

@@ -9,7 +9,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.nbest import NBest
-from dragoman.evaluation.statistics.cross_validation import cross_validate, sentences_of
+from dragoman.evaluation.statistics.cross_validation import cross_validate, problem_of_sentences
 from dragoman.metrics.chrf import Chrf
 from dragoman.tuning.methods.mert import Mert
 from dragoman.tuning.runs.rerank import problem_of_lists, tune_problem
@@ -76,7 +76,7 @@ def test_a_feature_that_does_not_vary_is_left_alone():
 
 def test_a_part_of_a_problem_keeps_its_sentences_together():
     whole = problem(sentences=5)
-    part = sentences_of(whole, np.array([3, 1]))
+    part = problem_of_sentences(whole, np.array([3, 1]))
     assert part.sentences.tolist() == [0, 8, 16]
     rows = [*range(24, 32), *range(8, 16)]
     assert np.array_equal(part.statistics, whole.statistics[rows])

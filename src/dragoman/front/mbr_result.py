@@ -36,7 +36,7 @@ class RatedCandidates:
         return np.argsort(-self.values[begin:end], kind="stable") + np.int64(begin)
 
 
-class Selection(list[str]):
+class MbrResult(list[str]):
     """The chosen texts, as a list, with the candidates they were chosen from.
 
     `candidates` has all distinct candidates with their values; `report` says what their estimation took.
@@ -48,7 +48,7 @@ class Selection(list[str]):
         self.report = report
 
     @classmethod
-    def of_best(cls, candidates: RatedCandidates, report: EstimationReport | None = None) -> Selection:
+    def of_best(cls, candidates: RatedCandidates, report: EstimationReport | None = None) -> MbrResult:
         """Choose the best candidate of each sentence; a sentence without candidates gets an empty text."""
         firsts = [candidates.order(s)[:1].tolist() for s in range(len(candidates.ids))]
         return cls([candidates.texts[rows[0]] if rows else "" for rows in firsts], candidates, report)
