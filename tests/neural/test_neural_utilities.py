@@ -181,7 +181,7 @@ class TestBleurt:
 
 
 class TestMetricX:
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def model(self, tmp_path_factory):
         folder = tmp_path_factory.mktemp("metricx")
         tokenizer = transformers.ByT5Tokenizer()

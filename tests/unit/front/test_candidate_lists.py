@@ -86,7 +86,7 @@ class TestForms:
 
 
 class TestResult:
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def found(self):
         return dm.mbr(ROWS, utility="chrf", check=2)
 
