@@ -194,7 +194,7 @@ def test_minimum_bayes_risk_is_that_of_threads(dragoman, address, tmp_path, monk
     assert (first.code, second.code, second.out) == (0, 0, first.out)
     assert content(tmp_path) == expected
     if "--evidence" not in options:
-        assert mbr("candidates.jsonl", metric="chrf", cluster=address) == first.out.splitlines()
+        assert mbr("candidates.jsonl", utility="chrf", cluster=address) == first.out.splitlines()
 
 
 @pytest.mark.parametrize(

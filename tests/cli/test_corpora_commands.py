@@ -50,5 +50,5 @@ def test_folders_and_mirrors_are_for_published_files(dragoman, tmp_path):
     result = dragoman("corpora", "build", "multi30k", "--mirror", "ftp://example.org", "--out", tmp_path / "c")
     assert (result.code, result.error[:36]) == (2, "found the mirror 'ftp://example.org'")
     result = dragoman("corpora", "build", "wesnoth-tokenised", "--out", tmp_path / "c")
-    assert (result.code, result.error[-29:]) == (2, "(--from FOLDER, --mirror URL)")
+    assert (result.code, "--from FOLDER" in result.error, "makes a similar corpus" in result.error) == (2, True, True)
     assert list(tmp_path.iterdir()) == []

@@ -28,7 +28,7 @@ OPTIONS = {
 
 
 #: Values of options that have no default.
-_VALUES = {"judge_every": 5, "judge_evidence": "nbest", "links": "out.txt"}
+_VALUES = {"judge_every": 5, "judge_samples": 7, "judge_evidence": "nbest", "links": "out.txt"}
 
 
 def commands(command, *names):

@@ -133,6 +133,8 @@ def test_a_search_leaves_global_weights_alone(dragoman, richer, toy, tmp_path):
 
 def test_a_feature_to_try(dragoman, weighted, model, text, tmp_path):
     flags = ["--source", text, "--samples", 30, "--burn-in", 3, "--no-features", "--threads", 1]
+    # Jumps adapt to a lattice that knows no global features, so that weighted ones switch that off.
+    flags.append("--no-adaptive-jumps")
     written = []
     longer = ["--model", model, "--global-feature", "lexical_consistency=30"]  # than some words that the model's counts
     to_try = ["--model", weighted[1], "--global-feature", "lexical_consistency=30"]

@@ -48,7 +48,7 @@ def unordered(i):
     return f"{(i * 7919) % 9973:x}-{chr(97 + i)}"
 
 
-CHOOSE = ["--weights-from", "uniform", "--metric", "chrf"]
+CHOOSE = ["--weights-from", "uniform", "--utility", "chrf"]
 
 
 @pytest.fixture

@@ -83,6 +83,7 @@ def trial(tmp_path_factory):
     return Trial(tmp_path_factory.mktemp("hierarchical"))
 
 
+@pytest.mark.filterwarnings("ignore:the chains of")  # which are short here
 @pytest.mark.parametrize(("method", "seen"), METHODS)
 @pytest.mark.parametrize(("rule", "kind"), DECISIONS)
 def test_every_method_and_every_rule_work_together(trial, method, seen, rule, kind):

@@ -12,7 +12,8 @@ from dragoman.core.errors import DragomanError
 from dragoman.core.runtime import Runtime, ThreadWorkers
 from dragoman.core.workspace import Workspace
 from dragoman.evaluation.experiments.experiment import Experiment
-from dragoman.evaluation.experiments.results import ExperimentTranslations, TuningResults, WeightVectors
+from dragoman.evaluation.experiments.results import ExperimentTranslations, TuningResults
+from dragoman.evaluation.statistics.run_evidence import RunEvidence
 from dragoman.model.bundle import Model
 from dragoman.search.translator import Translator
 from dragoman.serve.limits import RequestError
@@ -21,6 +22,7 @@ from dragoman.training.mix import Mixing, mix_models
 from dragoman.training.pipeline import train_model
 from dragoman.training.prepare import PreparedText
 from dragoman.tuning import TUNERS
+from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.problems.evidence import Decoding
 from dragoman.tuning.runs.job import Job
 from dragoman.tuning.runs.loop import Loop
@@ -192,15 +194,16 @@ def _experiment_end(plan, folder):
     experiment = Experiment.begin(plan, folder)
     experiment.run(runtime=Runtime(workers=Here()))
     translated, tuned = ExperimentTranslations(experiment), TuningResults(experiment)
-    test, looked_at = experiment.plan.tests[0], WeightVectors(experiment.plan)
+    test = experiment.plan.tests[0]
     measured = translated.statistics(test, "bleu")
     found = {system.name: measured.scores(system).tolist() for system in measured.systems}
     for method in experiment.plan.methods:
         run = tuned.best_run(method)
         found[f"curve {method.name}"] = [translated.curve(method, test).tolist(), tuned.curve(method).tolist()]
         found[f"weights {method.name}"] = dict(run.weights()), tuned.unchanged(method).tolist(), run.final_report()
-        problem = looked_at.last_problem(method, run)
-        found[f"problem {method.name}"] = None if problem is None else problem.objective(problem.ranges[:, 1])
+        if isinstance(method.tuner, Tuner):
+            evidence = RunEvidence.read(run.folder)
+            found[f"problem {method.name}"] = evidence.problem.objective(evidence.vector(run.weights()))
     found["scales"] = [
         (chosen.scale, chosen.scores) for system in measured.systems for chosen in translated.scales(system)
     ]

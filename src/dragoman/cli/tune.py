@@ -97,9 +97,7 @@ def register(app: typer.Typer) -> None:
         reference: ReferenceFiles,
         out: Annotated[Path, typer.Option(help="The folder of the run: a new one, or one to continue.")],
         loop: Annotated[Loop, Flags("Loop")],
-        validation: Annotated[
-            Validation, Flags("Validation (mira-online, risk-*, samplerank; others with --keep held-out)")
-        ],
+        validation: Annotated[Validation, Flags("Validation (learners, or --keep held-out)")],
         decoding: Annotated[Decoding, Flags("Evidence")],
         limits: Annotated[SearchLimits, Flags("Search")],
         space: Annotated[SpaceLimits, Flags("Search space (default: the model's settings)")],

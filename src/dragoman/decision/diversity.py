@@ -20,7 +20,9 @@ def diverse_rows(
     cosine of their character n-grams, averaged over the texts chosen so far; the paper uses the utility itself, which
     would need all pairs.
 
-    >>> diverse_rows(["the cat sat", "the cat sits", "dogs ran"], np.array([3.0, 2.9, 2.0]), 2).tolist()
+    >>> diverse_rows(["the cat sat", "the cat sits", "dogs ran"], np.array([3.0, 2.9, 2.5]), 2).tolist()
+    [0, 1]
+    >>> diverse_rows(["the cat sat", "the cat sits", "dogs ran"], np.array([3.0, 2.9, 2.5]), 2, weight=4.0).tolist()
     [0, 2]
     """
     known = np.flatnonzero(np.isfinite(values))

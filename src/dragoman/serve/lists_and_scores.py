@@ -41,8 +41,8 @@ def routes(service: Service) -> APIRouter:
     async def mbr_of_lists(asked: schemas.MbrRequest) -> Response:
         """Choose from each list the candidate with the highest expected utility (minimum Bayes risk)."""
         check_metric(asked.metric)
-        how = {"metric": asked.metric, "scale": asked.scale, "weights_from": asked.weights_from, "threads": 1}
-        return Answer({"chosen": await service.slow.run(lambda: mbr(_read(asked)[0], **how))})  # type: ignore[arg-type]
+        how = {"utility": asked.metric, "scale": asked.scale, "weights_from": asked.weights_from, "threads": 1}
+        return Answer({"chosen": await service.slow.run(lambda: [*mbr(_read(asked)[0], **how)])})  # type: ignore[arg-type]
 
     @router.post("/score", response_model=schemas.ScoreAnswer)
     async def score_outputs(asked: schemas.ScoreRequest) -> Response:

@@ -101,7 +101,7 @@ def score_reordering(
 
     p(orientation | pair) = (count + 0.5) / (count of the pair + 1.5) (Koehn et al. 2005).
     """
-    counts = orientation_counts(instances, pair_of_instance, pairs).reshape(pairs, -1, 3) + 0.5
+    counts = orientation_counts(instances, pair_of_instance, pairs).reshape(pairs, len(REORDERING_SCORES) // 3, 3) + 0.5
     scores: NDArray[np.float32] = (counts / counts.sum(axis=2, keepdims=True)).astype(np.float32)
     return scores.reshape(pairs, len(REORDERING_SCORES))
 

@@ -33,7 +33,7 @@ def test_lists_are_put_into_the_order_of_weights(ask):
 def test_candidates_are_chosen_by_minimum_bayes_risk(ask):
     content = "".join(f"0 ||| {text} ||| lm= 0 ||| 0\n" for text in ("dogs", "the cat sat", "a cat sat", "the cat sat"))
     lists = [["dogs", "the cat sat", "a cat sat", "the cat sat"]]
-    assert ask("mbr", content=content, metric="chrf", weights_from="uniform")["chosen"] == dm.mbr(lists, metric="chrf")
+    assert ask("mbr", content=content, metric="chrf", weights_from="uniform")["chosen"] == dm.mbr(lists, utility="chrf")
 
 
 @pytest.mark.parametrize(
