@@ -87,7 +87,7 @@ def test_candidates_are_chosen_by_mbr(at):
     page.get_by_label("Weight candidates").select_option("equally (samples)")
     page.get_by_role("button", name="Choose by MBR").click()
     expect(page.get_by_text("MBR with chrf chooses another candidate than the first in 1 of 2 lists")).to_be_visible()
-    (wanted,) = dm.mbr([texts], metric="chrf")
+    (wanted,) = dm.mbr([texts], utility="chrf")
     chosen = page.locator("li", has=page.get_by_role("img", name="chosen by MBR"))
     expect(chosen.locator(".candidate-text")).to_have_text([wanted])
     with page.expect_download() as choices:
