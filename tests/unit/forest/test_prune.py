@@ -6,9 +6,9 @@ import pytest
 from dragoman.core.errors import UsageError
 from dragoman.forest.derivation import best_derivation
 from dragoman.forest.prune import prune_by_margin, prune_to_density, trim
-from oracles.forest import derivations, random_hypergraphs
+from oracles.forest import derivations, RandomHypergraphs
 
-CASES = random_hypergraphs(300, seed=7)
+CASES = RandomHypergraphs(300, seed=7)
 
 
 def described(graph, listed):

@@ -13,9 +13,9 @@ from dragoman.metrics.bleu import Bleu, smooth_bleu
 from dragoman.metrics.ter import Ter
 from dragoman.tuning.methods.risk_forest import RiskForest
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
-from oracles.forest import FEATURES, ngram_counts, random_hypergraphs
+from oracles.forest import FEATURES, ngram_counts, RandomHypergraphs
 
-CASES = [(graph, listed) for graph, listed in random_hypergraphs(40, seed=8) if len(listed) > 3][:10]
+CASES = [(graph, listed) for graph, listed in RandomHypergraphs(40, seed=8) if len(listed) > 3][:10]
 REFERENCES = [["a b c a b", "c c b a", "b"][i % 3] for i in range(len(CASES))]
 OTHERS = ["c a b a"] * len(CASES)
 START = np.array([0.4, -0.2, 0.1])
