@@ -13,7 +13,7 @@ from dragoman.decision.mbr import Mbr
 from dragoman.decision.variational import Variational, bounded_graph
 from dragoman.forest.prune import prune_to_density
 from oracles import decision as oracle
-from oracles.forest import derivations, RandomHypergraphs
+from oracles.forest import RandomHypergraphs, derivations
 
 CASES = RandomHypergraphs(60, seed=11)
 GRAPHS = [graph for graph, _ in CASES]

@@ -8,7 +8,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.forest.derivation import best_derivation, derivation_features, derivation_scores, segmentations, yields
-from oracles.forest import chain, doubling, RandomHypergraphs
+from oracles.forest import RandomHypergraphs, chain, doubling
 
 CASES = RandomHypergraphs(200, seed=2)
 

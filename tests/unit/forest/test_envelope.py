@@ -6,7 +6,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.forest.batch import Batch
 from dragoman.forest.derivation import derivation_features, yields
 from dragoman.forest.envelope import envelope, envelopes
-from oracles.forest import chain, RandomHypergraphs
+from oracles.forest import RandomHypergraphs, chain
 
 CASES = RandomHypergraphs(200, seed=11)
 

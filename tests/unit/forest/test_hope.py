@@ -13,7 +13,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.forest.derivation import derivation_scores, yields
 from dragoman.forest.hope import FEAR, InDocument, Objective, hope, rescore
 from dragoman.forest.kbest import kbest
-from oracles.forest import chain, doubling, RandomHypergraphs
+from oracles.forest import RandomHypergraphs, chain, doubling
 from oracles.hope import best_strings, gain, random_sentence
 
 OBJECTIVES = [hope(), FEAR, hope(0.0), hope(1.0), Objective(0.3, -2.0)]

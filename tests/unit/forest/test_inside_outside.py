@@ -16,7 +16,7 @@ from dragoman.forest.inside_outside import (
     max_inside,
     max_outside,
 )
-from oracles.forest import chain, derivations, doubling, probabilities, RandomHypergraphs
+from oracles.forest import RandomHypergraphs, chain, derivations, doubling, probabilities
 
 CASES = RandomHypergraphs(300, seed=1)
 

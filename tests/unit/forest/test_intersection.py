@@ -5,7 +5,7 @@ import numpy as np
 from dragoman.forest.derivation import translation_log_probability
 from dragoman.forest.inside_outside import log_partition
 from dragoman.forest.operations import intersection
-from oracles.forest import derivations, RandomHypergraphs
+from oracles.forest import RandomHypergraphs, derivations
 
 CASES = RandomHypergraphs(60, seed=21)
 

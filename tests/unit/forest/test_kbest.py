@@ -6,7 +6,7 @@ import pytest
 from dragoman.core.errors import UsageError
 from dragoman.forest.derivation import best_derivation, derivation_scores, yields
 from dragoman.forest.kbest import kbest
-from oracles.forest import chain, doubling, RandomHypergraphs
+from oracles.forest import RandomHypergraphs, chain, doubling
 
 CASES = RandomHypergraphs(300, seed=3)
 

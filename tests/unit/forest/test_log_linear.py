@@ -12,7 +12,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.forest.batch import Batch
 from dragoman.forest.log_linear import LogLinear
 from dragoman.forest.ngrams import split_by_context
-from oracles.forest import doubling, RandomHypergraphs
+from oracles.forest import RandomHypergraphs, doubling
 
 CASES = RandomHypergraphs(40, seed=17)
 GRAPHS = [graph for graph, _ in CASES]

@@ -12,7 +12,7 @@ from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.forest.operations import merge
 from dragoman.forest.prune import prune_by_margin
-from oracles.forest import FEATURES, VOCAB, derivations, RandomHypergraphs
+from oracles.forest import FEATURES, VOCAB, RandomHypergraphs, derivations
 
 
 def space(seed, *, lattice):

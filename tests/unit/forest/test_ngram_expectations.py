@@ -7,7 +7,7 @@ from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime
 from dragoman.forest.ngrams import expected_counts, posteriors, split_by_context
-from oracles.forest import derivations, ngram_counts, probabilities, RandomHypergraphs
+from oracles.forest import RandomHypergraphs, derivations, ngram_counts, probabilities
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ import pytest
 
 from dragoman.core.errors import DataError
 from dragoman.forest.derivation import translation_log_probability
-from oracles.forest import chain, probabilities, RandomHypergraphs
+from oracles.forest import RandomHypergraphs, chain, probabilities
 
 CASES = RandomHypergraphs(200, seed=5)
 

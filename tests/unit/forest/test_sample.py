@@ -7,7 +7,7 @@ import pytest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime
 from dragoman.forest.derivation import sample
-from oracles.forest import doubling, probabilities, RandomHypergraphs
+from oracles.forest import RandomHypergraphs, doubling, probabilities
 
 CASES = RandomHypergraphs(200, seed=6)
 

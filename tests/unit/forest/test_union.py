@@ -4,7 +4,7 @@ import pytest
 
 from dragoman.forest.batch import Batch
 from dragoman.forest.operations import union
-from oracles.forest import derivations, RandomHypergraphs
+from oracles.forest import RandomHypergraphs, derivations
 
 CASES = RandomHypergraphs(60, seed=3)
 

@@ -10,7 +10,7 @@ from dragoman.forest.batch import structure, texts
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.chrf import Chrf
 from oracles.decision import VOCAB, of_derivations, random_rows, sbleu
-from oracles.forest import ngram_counts, RandomHypergraphs
+from oracles.forest import RandomHypergraphs, ngram_counts
 
 
 def strings_of(rng, sizes):

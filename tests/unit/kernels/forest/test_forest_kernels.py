@@ -25,7 +25,7 @@ from dragoman.forest.kbest import kbest
 from dragoman.forest.log_linear import LogLinear
 from dragoman.forest.ngrams import expected_counts, posteriors
 from dragoman.forest.operations import intersection, merge
-from oracles.forest import derivations, RandomHypergraphs
+from oracles.forest import RandomHypergraphs, derivations
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.forest.kbest import nbest
 from dragoman.metrics.bleu import Bleu
 from dragoman.tuning.problems.evidence import DecodedGraphs, DecodedLists
-from oracles.forest import FEATURES, derivations, RandomHypergraphs
+from oracles.forest import FEATURES, RandomHypergraphs, derivations
 from oracles.toy_decoder import NAMES, ToyDecoder, task_of
 
 RANGES = dict.fromkeys(FEATURES, (-1.0, 1.0))
