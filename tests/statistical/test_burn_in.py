@@ -25,7 +25,6 @@ LINES = [
 #: know it, because few chains stay far away for long.
 LONG = {"samples": 2000, "burn_in": 500, "chains": 24, "adaptive_jumps": False}
 SHORT = {"samples": 50, "chains": 40}
-SLOW = pytest.mark.slow
 
 
 @pytest.fixture(scope="module", params=["phrases", "charts"])
