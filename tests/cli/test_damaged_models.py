@@ -255,7 +255,7 @@ def change(folder, name, at, value):
         ("vocab/target/blob", 15, 255, "'blob' is not UTF-8; expected words"),
         ("casing/forms", 0, 255, "'forms' is not UTF-8; expected the case of words"),
         ("compounds/forms", 0, 255, "'forms' is not UTF-8; expected counts of words"),
-        ("compounds/counts", 0, 0, "'counts' has something that is no word; expected counts of words"),
+        ("compounds/counts", 0, 0, "'counts' has a word that does not occur; expected counts of words"),
         ("grammars/table/symbols", 2, 10**6, "'symbols' holds 1000000; expected numbers from -1 to "),
         ("grammars/table/first_child", 2, 1, "'first_child' falls from "),
         ("grammars/table/targets", 0, -2, "'targets' has other nonterminals than its source side; expected the same"),

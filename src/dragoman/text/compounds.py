@@ -125,8 +125,10 @@ class CompoundSplitter:
         forms = lines_of_array("forms", self.forms, _EXPECTED)
         if len(forms) != len(self.counts) or len(self._seen) != len(forms):
             raise DataError("the words and their counts do not fit together", expected=_EXPECTED)
-        if not all(map(_is_word, self._seen)) or (self.counts < 1).any():
-            raise DataError("the array 'forms' or 'counts' has something that is no word", expected=_EXPECTED)
+        if not all(map(_is_word, self._seen)):
+            raise DataError("the array 'forms' has something that is no word", expected=_EXPECTED)
+        if (self.counts < 1).any():
+            raise DataError("the array 'counts' has a word that does not occur", expected=_EXPECTED)
         if any(not filler.isalpha() for filler in self._fillers[1:]):
             raise DataError("the array 'fillers' has something that is no filler", expected="letters")
 
