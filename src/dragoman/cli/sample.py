@@ -111,8 +111,7 @@ def register(app: typer.Typer) -> None:
             text = Stream(translator, model, prepared=prepared, runtime=opened.quiet())
             for result in text.results(lines, Outputs(samples=draw), trees=parses, documents=labels):
                 assert result.samples is not None
-                line = format_samples(result.samples.samples, 0, result.number)
-                stream.write(line.encode() + b"\n")
+                stream.write(format_samples(result.samples.samples, 0, result.number))
                 if packed is not None:
                     graph = pack(result.samples.samples, 0)
                     packed.write(format_hypergraph(graph, result.number).encode() + b"\n")
