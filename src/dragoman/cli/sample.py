@@ -152,10 +152,7 @@ class _Report:
         samples = part.samples
         self.sentences += len(samples)
         self.derivations += len(samples.scores)
-        self.translations += sum(
-            len({samples.hypotheses[row].tobytes() for row in range(first, last)})
-            for first, last in zip(samples.sentences[:-1].tolist(), samples.sentences[1:].tolist(), strict=True)
-        )
+        self.translations += samples.count_translations()
         self.disconnected += int((part.components > 1).sum())
         self.agreement.add(part.agreement)
         self.scans += int(part.scans_tested.sum())
