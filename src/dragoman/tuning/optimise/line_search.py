@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Event, Lock
 from typing import Literal, NamedTuple, Protocol
 
@@ -195,15 +196,23 @@ def _axis(direction: Vector) -> int | None:
 
 
 class HypergraphLines:
-    """Line searches over all derivations of hypergraphs."""
+    """Line searches over all derivations of hypergraphs. Edges are scored along a direction once, for all points."""
 
     def __init__(self, problem: HypergraphProblem, *, runtime: Runtime = Runtime()):
         self.problem = problem
         self.runtime = runtime
+        self._slopes: dict[bytes, Vector] = {}
 
     def at(self, weights: Vector) -> HypergraphPoint:
         """Return the point of some weights."""
         return HypergraphPoint(self, weights)
+
+    def along(self, direction: Vector) -> Vector:
+        """Return the slope of each edge along a direction."""
+        key = direction.tobytes()
+        if key not in self._slopes:  # two threads may both compute it, with the same result
+            self._slopes[key] = self.problem.edge_scores(direction)
+        return self._slopes[key]
 
 
 class HypergraphPoint:
@@ -212,6 +221,11 @@ class HypergraphPoint:
     def __init__(self, lines: HypergraphLines, weights: Vector):
         self._lines = lines
         self._weights = weights
+
+    @cached_property
+    def _scores(self) -> Vector:
+        """The score of each edge."""
+        return self._lines.problem.edge_scores(self._weights)
 
     @property
     def sums(self) -> Vector:
@@ -225,7 +239,7 @@ class HypergraphPoint:
     def steps(self, direction: Vector) -> Steps:
         """Return the statistics along a line through this point."""
         problem, runtime = self._lines.problem, self._lines.runtime
-        found = problem.envelopes(self._weights, direction, runtime=runtime)
+        found = problem.envelopes(self._scores, self._lines.along(direction), runtime=runtime)
         statistics = problem.statistics(found, runtime=runtime)
         steps = kernels.mert_line(
             found.intercepts,
