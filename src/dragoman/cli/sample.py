@@ -111,8 +111,7 @@ def register(app: typer.Typer) -> None:
             text = Stream(translator, model, prepared=prepared, runtime=opened.quiet())
             for result in text.results(lines, Outputs(samples=draw), trees=parses, documents=labels):
                 assert result.samples is not None
-                line = format_samples(result.samples.samples, 0, result.number)
-                stream.write(line.encode() + b"\n")
+                stream.write(format_samples(result.samples.samples, 0, result.number))
                 if packed is not None:
                     graph = pack(result.samples.samples, 0)
                     packed.write(format_hypergraph(graph, result.number).encode() + b"\n")
@@ -153,10 +152,7 @@ class _Report:
         samples = part.samples
         self.sentences += len(samples)
         self.derivations += len(samples.scores)
-        self.translations += sum(
-            len({samples.hypotheses[row].tobytes() for row in range(first, last)})
-            for first, last in zip(samples.sentences[:-1].tolist(), samples.sentences[1:].tolist(), strict=True)
-        )
+        self.translations += samples.count_translations()
         self.disconnected += int((part.components > 1).sum())
         self.agreement.add(part.agreement)
         self.scans += int(part.scans_tested.sum())

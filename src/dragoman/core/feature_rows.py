@@ -243,9 +243,13 @@ class FeatureRows:
         offsets, ids, values = kernels.sum_feature_rows(groups.for_kernels(), self.for_kernels(), len(self.names))
         return FeatureRows(self.names, offsets, ids, values)
 
+    def merged(self) -> FeatureRows:
+        """Return the same rows with each feature at most once, in the order of names."""
+        return self.sum_over(Ragged(np.arange(len(self), dtype=np.int32), np.arange(len(self) + 1, dtype=np.int64)))
+
     def summed(self) -> FeatureRows:
         """Return the same rows with each feature at most once, in the order of names, and without zeros."""
-        rows = self.sum_over(Ragged(np.arange(len(self), dtype=np.int32), np.arange(len(self) + 1, dtype=np.int64)))
+        rows = self.merged()
         kept = rows.values != 0
         counts = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
         return FeatureRows(self.names, counts[rows.offsets], rows.ids[kept], rows.values[kept])

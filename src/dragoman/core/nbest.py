@@ -186,11 +186,9 @@ class NBest:
 
         A missing feature has the value 0. With `words_only`, features are not compared. Scores never are.
         """
-        numbers = _numbers_of_equals(self, words_only)
-        rows = np.sort(np.unique(numbers, return_index=True)[1])
-        if len(rows) == len(numbers):
-            return self
-        return self.kept(rows)
+        every = Ragged(np.arange(len(self.scores), dtype=np.int32), self.sentences)
+        kept = self._first_of_equals(every, words_only=words_only)
+        return self if len(kept.values) == len(every.values) else self.kept(kept.values)
 
     @classmethod
     def concatenate(cls, lists: Sequence[NBest]) -> NBest:
@@ -239,18 +237,21 @@ class NBest:
         home = np.array([place[name] for part in names for name in part], np.int64)
         joined = NBest.concatenate(lists)
         sizes = np.diff(joined.sentences)
-        together = joined._take_hypotheses(np.argsort(np.repeat(home, sizes), kind="stable"))
+        order = np.argsort(np.repeat(home, sizes), kind="stable").astype(np.int32)
+        bounds = np.concatenate([[0], np.cumsum(np.bincount(home, sizes, len(ids)))]).astype(np.int64)
+        kept = joined._first_of_equals(Ragged(order, bounds))
+        together = joined._take_hypotheses(kept.values)
         extras = together.extras
         if extras is not None and extras.sentences is not None:
             extras = replace(extras, sentences=extras.sentences.take(np.unique(home, return_index=True)[1]))
         return replace(
             together,
-            sentences=np.concatenate([[0], np.cumsum(np.bincount(home, sizes, len(ids)))]).astype(np.int64),
+            sentences=kept.offsets,
             ids=None if ids == [*range(len(ids))] else tuple(ids),
             sources=_known(ids, names, [part.sources for part in lists]),
             references=_known(ids, names, [part.references for part in lists]),
             extras=extras,
-        ).distinct()
+        )
 
     def kept(self, rows: NDArray[np.integer]) -> NBest:
         """Return only the given hypotheses, in ascending order; a sentence may be left with none."""
@@ -259,6 +260,12 @@ class NBest:
     def reordered(self, rows: NDArray[np.integer]) -> NBest:
         """Return the hypotheses in another order; the hypotheses of each sentence must stay together."""
         return self._take_hypotheses(rows)
+
+    def _first_of_equals(self, groups: Ragged[np.int32], *, words_only: bool = False) -> Ragged[np.int32]:
+        """Return groups of rows without those with the words and features of an earlier row of the group."""
+        features = FeatureRows.zeros(len(self.scores)) if words_only else self.features.summed()
+        rows = (groups.for_kernels(), self.hypotheses.for_kernels(), features.for_kernels())
+        return Ragged(*kernels.distinct_hypotheses(*rows))
 
     def _take_hypotheses(self, rows: NDArray[np.integer]) -> NBest:
         """Return the given hypotheses, with the data of sentences unchanged."""
@@ -298,17 +305,3 @@ def _known(
     for part_names, part in zip(names[::-1], parts[::-1], strict=True):
         known.update(zip(part_names, part or (), strict=part is not None))
     return tuple(known[name] for name in ids) if all(name in known for name in ids) else None
-
-
-def _numbers_of_equals(nbest: NBest, words_only: bool) -> NDArray[np.int32]:
-    """Number the hypotheses so that exactly the duplicates within a sentence have the same number."""
-    words = nbest.hypotheses
-    features = FeatureRows.zeros(len(words)) if words_only else nbest.features.summed()
-    sentence = np.repeat(np.arange(len(nbest), dtype=np.int32), np.diff(nbest.sentences))
-    bits = np.empty((len(features.ids), 3), np.int32)
-    bits[:, 0] = features.ids
-    bits[:, 1:] = features.values.view(np.int32).reshape(-1, 2)
-    of_words = kernels.intern_sequences(words.values, words.offsets)[0]
-    of_features = kernels.intern_sequences(bits.reshape(-1), 3 * features.offsets)[0]
-    keys = np.stack([sentence, of_words, of_features], axis=1)
-    return kernels.intern_sequences(keys.reshape(-1), np.arange(0, keys.size + 1, 3))[0]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman import kernels
 from dragoman.core.corpus import Corpus, Vocab, common_vocab
 from dragoman.core.display import frame, html_table, pluralise
 from dragoman.core.errors import UsageError
@@ -107,6 +108,12 @@ class Samples:
         rows = [(int(sentence[h]), self.line(h), float(self.probabilities[h])) for h in shown]
         caption = f"{len(self.scores):,} distinct derivations in {int(self.counts.sum()):,} samples"
         return html_table(["sentence", "text", "share"], rows, caption)
+
+    def count_translations(self) -> int:
+        """Return how many different strings the sentences have together."""
+        every = Ragged(np.arange(len(self.scores), dtype=np.int32), self.sentences).for_kernels()
+        nothing = FeatureRows.zeros(len(self.scores)).for_kernels()
+        return len(kernels.distinct_hypotheses(every, self.hypotheses.for_kernels(), nothing)[0])
 
     def line(self, h: int) -> str:
         """Return the words of one row as text."""

@@ -14,24 +14,30 @@ import json
 
 import numpy as np
 
+from dragoman import kernels
+from dragoman.core.corpus import texts_of
+from dragoman.core.errors import DataError
+from dragoman.core.ragged import Ragged
 from dragoman.core.samples import Samples
 
 
-def format_samples(samples: Samples, sentence: int, number: int) -> str:
+def format_samples(samples: Samples, sentence: int, number: int) -> bytes:
     """Write the samples of one sentence as a line of JSON; `number` is its id."""
-    first, last = samples.sentences[sentence : sentence + 2].tolist()
-    counts = samples.counts[first:last]
-    together = counts.sum(axis=1)
-    total = int(together.sum())
-    rows = []
-    for row in (first + np.argsort(-together, kind="stable")).tolist():
-        fields = {
-            "text": samples.line(row),
-            "count": samples.counts[row].tolist(),
-            "probability": int(together[row - first]) / total,
-            "score": float(samples.scores[row]),
-            "segmentation": samples.segmentations[row].tolist(),
-        }
-        features = samples.features.row(row)
-        rows.append({**fields, "features": features} if features else fields)
-    return json.dumps({"id": number, "samples": total, "derivations": rows}, ensure_ascii=False, allow_nan=False)
+    part = samples.sentence(sentence)
+    together = part.counts.sum(axis=1)
+    features = part.features.merged()
+    if not (np.isfinite(part.scores).all() and np.isfinite(features.values).all()):
+        raise DataError("a sample has a score or feature that is not finite")
+    phrases = Ragged(part.segmentations.values.reshape(-1), 4 * part.segmentations.offsets)
+    columns = kernels.SampleColumns(
+        words=part.hypotheses.for_kernels(),
+        vocab=part.vocab.for_kernels(),
+        counts=part.counts,
+        probabilities=together / max(int(together.sum()), 1),
+        scores=part.scores,
+        phrases=phrases.for_kernels(),
+        features=features.for_kernels(),
+        names=texts_of([json.dumps(name, ensure_ascii=False).encode() for name in features.names]),
+    )
+    rows = kernels.format_derivations(np.argsort(-together, kind="stable"), columns)
+    return b'{"id": %d, "samples": %d, "derivations": [%b]}\n' % (number, together.sum(), rows.tobytes())

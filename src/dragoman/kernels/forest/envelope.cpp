@@ -55,13 +55,31 @@ private:
     const std::vector<Segment>& of(std::int32_t node) const { return segments_[static_cast<std::size_t>(node) - first_]; }
 
     void build(std::size_t node) {
-        all_.clear();
-        for (std::size_t edge = forest_.begin(node); edge < forest_.end(node); ++edge) add_edge(edge);
-        keep_highest(all_, segments_[node - first_]);
-        segments_[node - first_].shrink_to_fit();
+        lines_.clear();
+        bounds_.assign(1, 0);
+        for (std::size_t edge = forest_.begin(node); edge < forest_.end(node); ++edge) {
+            add_edge(edge);
+            bounds_.push_back(lines_.size());
+        }
+        while (bounds_.size() > 2) merge_pairs();
+        segments_[node - first_].assign(lines_.begin(), lines_.end());
     }
 
-    // The sum of envelopes: both tails' segments in the order in which they are best together.
+    // Makes one envelope of every two, from lines that are in order already.
+    void merge_pairs() {
+        merged_.clear();
+        std::size_t runs = 0;
+        for (std::size_t run = 0; run + 1 < bounds_.size(); run += 2) {
+            const std::size_t first = merged_.size(), middle = bounds_[run + 1], end = run + 2 < bounds_.size() ? bounds_[run + 2] : middle;
+            std::size_t i = bounds_[run], j = middle;
+            while (i < middle || j < end) add_line(lines_[j == end || (i < middle && lines_[i] < lines_[j]) ? i++ : j++], merged_, first);
+            bounds_[++runs] = merged_.size();
+        }
+        bounds_.resize(runs + 1);
+        lines_.swap(merged_);
+    }
+
+    // The sum of envelopes: both tails' segments in the order in which they are best together, which is by rising slope.
     void add_edge(std::size_t edge) {
         heed(stop_);
         static const std::vector<Segment> nothing{{0.0, 0.0, -infinity, -1, {0, 0}}};
@@ -74,7 +92,7 @@ private:
                               static_cast<std::int32_t>(edge),
                               {static_cast<std::int32_t>(i), static_cast<std::int32_t>(j)}};
             if (!std::isfinite(sum.intercept) || !std::isfinite(sum.slope)) throw std::overflow_error("a score is too large");
-            all_.push_back(sum);
+            add_line(sum, lines_, bounds_.back());
             if (i + 1 == one.size() && j + 1 == two.size()) break;
             const double next_one = i + 1 < one.size() ? one[i + 1].from : infinity;
             const double next_two = j + 1 < two.size() ? two[j + 1].from : infinity;
@@ -88,7 +106,8 @@ private:
     const std::atomic<bool>& stop_;
     std::size_t first_, root_;
     std::vector<std::vector<Segment>> segments_;
-    std::vector<Segment> all_;
+    std::vector<Segment> lines_, merged_;  // of a node under way: one envelope after the other, ...
+    std::vector<std::size_t> bounds_;      // ... and where they begin
 };
 
 struct Found {

@@ -1,7 +1,7 @@
 // Straight lines a + t b and their upper envelope.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <vector>
 
@@ -15,23 +15,23 @@ inline double overtakes(double lower_intercept, double lower_slope, double upper
     return (lower_intercept - upper_intercept) / (upper_slope - lower_slope) + 0.0;
 }
 
-// Sorts lines (by slope, then from the highest intercept down: what Line's < must do) and appends those that are highest
-// somewhere to `kept`, by rising slope, each with where it begins to be.
+// Adds a line to an envelope, `kept` from `first` on, whose lines come by rising slope. It has the lines that are highest
+// somewhere, each with where it begins to be; of equal lines the first.
 template <class Line>
-void keep_highest(std::vector<Line>& lines, std::vector<Line>& kept) {
-    std::sort(lines.begin(), lines.end());
-    for (Line line : lines) {
-        if (!kept.empty() && kept.back().slope == line.slope) continue;
-        line.from = -infinity;
-        while (!kept.empty()) {
-            const Line& last = kept.back();
-            line.from = overtakes(last.intercept, last.slope, line.intercept, line.slope);
-            if (line.from > last.from) break;
-            kept.pop_back();
-            line.from = -infinity;
-        }
-        if (line.from < infinity) kept.push_back(line);
+void add_line(Line line, std::vector<Line>& kept, std::size_t first) {
+    if (kept.size() > first && kept.back().slope == line.slope) {
+        if (kept.back().intercept >= line.intercept) return;
+        kept.pop_back();
     }
+    line.from = -infinity;
+    while (kept.size() > first) {
+        const Line& last = kept.back();
+        line.from = overtakes(last.intercept, last.slope, line.intercept, line.slope);
+        if (line.from > last.from) break;
+        kept.pop_back();
+        line.from = -infinity;
+    }
+    if (line.from < infinity) kept.push_back(line);
 }
 
 }  // namespace dragoman::forest

@@ -90,74 +90,6 @@ auto mert_order(In1<double> slopes, In1<std::int64_t> sentences) {
     return give(std::move(order));
 }
 
-// The candidates that can be the highest somewhere, and a few others, in the same order; for directions that are looked
-// along only once, where sorting all of them would cost most.
-//
-// Let p be the line that is best at t = 0 and q the steepest one. A line whose slope is between theirs is above both
-// somewhere only if it is above the kink where q overtakes p; likewise on the other side.
-class Contenders {
-public:
-    Contenders(Values intercepts, Values slopes) : intercepts_(intercepts), slopes_(slopes) {}
-
-    void append(std::int32_t begin, std::int32_t end, std::int32_t best, std::vector<std::int32_t>& rows) {
-        const auto [flattest, steepest] = extremes(begin, end);
-        const Kink right = kink(best, steepest), left = kink(best, flattest);
-        const std::size_t first = rows.size();
-        for (std::int32_t row = begin; row < end; ++row)
-            if (row == best || above(row, right) || above(row, left)) rows.push_back(row);
-        std::sort(rows.begin() + static_cast<std::ptrdiff_t>(first), rows.end(), [&](std::int32_t a, std::int32_t b) {
-            return slopes_[a] != slopes_[b] ? slopes_[a] > slopes_[b] : a < b;
-        });
-    }
-
-private:
-    struct Kink {
-        double t, height;
-    };
-
-    bool above(std::int32_t row, Kink kink) const { return intercepts_[row] + kink.t * slopes_[row] >= kink.height; }
-
-    // The lines with the smallest and the largest slope, of equal ones the highest.
-    std::pair<std::int32_t, std::int32_t> extremes(std::int32_t begin, std::int32_t end) const {
-        std::int32_t flattest = begin, steepest = begin;
-        double least = slopes_[begin], most = least;
-        for (std::int32_t row = begin + 1; row < end; ++row) {
-            const double slope = slopes_[row];
-            if (slope >= most && (slope > most || intercepts_[row] > intercepts_[steepest])) most = slope, steepest = row;
-            if (slope <= least && (slope < least || intercepts_[row] > intercepts_[flattest])) least = slope, flattest = row;
-        }
-        return {flattest, steepest};
-    }
-
-    // Where two lines cross, and a height below that by more than any rounding. Nothing is above the kink of parallel
-    // lines, and everything above one that is too far away for numbers.
-    Kink kink(std::int32_t one, std::int32_t two) const {
-        if (slopes_[one] == slopes_[two]) return {0, infinity};
-        const double t = overtakes(intercepts_[one], slopes_[one], intercepts_[two], slopes_[two]);
-        const double rise = t * slopes_[one], height = intercepts_[one] + rise;
-        if (!std::isfinite(height)) return {0, -infinity};
-        return {t, height - 1e-9 * (std::abs(intercepts_[one]) + std::abs(rise))};
-    }
-
-    Values intercepts_, slopes_;
-};
-
-auto mert_contenders(In1<double> intercepts, In1<std::int32_t> best, In1<double> slopes, In1<std::int64_t> sentences) {
-    std::vector<std::int32_t> rows;
-    std::vector<std::int64_t> bounds{0};
-    {
-        nb::gil_scoped_release release;
-        Contenders contenders(view(intercepts), view(slopes));
-        for (std::size_t s = 0; s < sentence_count(sentences); ++s) {
-            const auto begin = static_cast<std::int32_t>(sentences.data()[s]);
-            const auto end = static_cast<std::int32_t>(sentences.data()[s + 1]);
-            contenders.append(begin, end, best.data()[s], rows);
-            bounds.push_back(static_cast<std::int64_t>(rows.size()));
-        }
-    }
-    return together(give(std::move(rows)), give(std::move(bounds)));
-}
-
 // For each row the first one of its sentence with the same statistics.
 auto mert_same_statistics(In2<double> statistics, In1<std::int64_t> sentences) {
     std::vector<std::int32_t> first(statistics.shape(0));
@@ -289,8 +221,7 @@ void sort_changes(std::vector<Change>& changes, std::vector<Change>& spare) {
     }
 }
 
-// The places on the line where sums of statistics change, and the sums before, between and after them. `sentences` says
-// where in `order` each sentence begins.
+// The places on the line where sums of statistics change, and the sums before, between and after them.
 auto mert_line(In1<double> intercepts, In1<std::int32_t> best, In1<double> slopes, In1<std::int32_t> order,
                In1<std::int64_t> sentences, In1<std::int32_t> same, In2<double> statistics) {
     const std::size_t columns = statistics.shape(1);
@@ -311,7 +242,12 @@ auto mert_line(In1<double> intercepts, In1<std::int32_t> best, In1<double> slope
         sums.resize((changes.size() + 1) * columns);
         breaks.reserve(changes.size());
         double* sum = sums.data();
+        constexpr std::size_t ahead = 8;  // the rows are all over the memory
         for (std::size_t i = 0; i < changes.size(); ++i) {
+            if (i + ahead < changes.size()) {
+                __builtin_prefetch(of(changes[i + ahead].from));
+                __builtin_prefetch(of(changes[i + ahead].to));
+            }
             if (i == 0 || changes[i].key != changes[i - 1].key) {
                 std::copy(sum, sum + columns, sum + columns);
                 sum += columns;
@@ -335,17 +271,13 @@ void bind_mert(nb::module_& m) {
           "Scores after a step along a direction in which they have the given slopes, and the first best candidates.");
     m.def("mert_order", &mert_order, nb::arg("slopes"), nb::arg("sentences"),
           "The candidates of each sentence by falling slope, equal ones in their order.");
-    m.def("mert_contenders", &mert_contenders, nb::arg("intercepts"), nb::arg("best"), nb::arg("slopes"),
-          nb::arg("sentences"),
-          "The candidates that may be best somewhere, in that order, and where those of each sentence begin.");
     m.def("mert_same_statistics", &mert_same_statistics, nb::arg("statistics"), nb::arg("sentences"),
           "For each candidate the first one of its sentence with the same statistics.");
     m.def("mert_line", &mert_line, nb::arg("intercepts"), nb::arg("best"), nb::arg("slopes"), nb::arg("order"),
           nb::arg("sentences"), nb::arg("same"), nb::arg("statistics"),
           "Where the sum of the best candidates' statistics changes along a line, and the sums around those breaks.\n\n"
           "Candidate i scores intercepts[i] + t * slopes[i]; `best` is the first best one of each sentence at t =\n"
-          "0. `order` has all candidates (from mert_order) or some (from mert_contenders); those of a sentence\n"
-          "begin at `sentences` there.");
+          "0, and `order` is that of mert_order.");
 }
 
 }  // namespace dragoman::tuning

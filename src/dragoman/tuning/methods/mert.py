@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Event, Lock
@@ -23,13 +22,16 @@ Vector = NDArray[np.float64]
 
 #: Groups of starts for each thread or worker. Starts of a group climb side by side; several groups even out the load.
 _GROUPS = 4
+#: Random directions are drawn for this many rounds, and used again in later ones: each is sorted by slope once.
+_ROUNDS = 2
 
 
 @dataclass(frozen=True)
 class Mert(Tuner):
     """Maximise the metric itself, by exact line searches from several starts.
 
-    Each round searches along every axis and along `random_directions` more, with normal coordinates. A line search
+    Each round searches along every axis and along `random_directions` more, with normal coordinates, the same for all
+    starts and for every second round; a direction without a move since it was last searched is left out. A line search
     gives the metric at every t (see `line_search`) and moves to the middle of the best piece; of equally good pieces it
     takes the nearest to t = 0, of equally near ones the left one. Every move is made at once, before the next line
     search (`moves = cyclic`), or all searches of a round start from one point and the best move is made (`best`, as in
@@ -40,7 +42,7 @@ class Mert(Tuner):
     (Cer, Jurafsky & Manning 2008), which avoids narrow peaks; the objective is then the score on the last line.
 
     Evidence is lists of candidates or hypergraphs (Macherey et al. 2008). One line search costs about a comparison for
-    each candidate along an axis, four along other directions, and a score of the metric for each break. Restarts run
+    each candidate, and a score of the metric for each break. Restarts run
     in threads, or on the workers of a cluster, in groups that climb side by side.
 
     Och 2003; Schuth 2010, section 4.1. Departures: random directions besides the axes (`random_directions=0` for axes
@@ -66,13 +68,13 @@ class Mert(Tuner):
     ) -> Optimum:
         """Return the weights with the highest metric, never worse than `start` (unless smoothed)."""
         starts = random_starts(problem, start, self.restarts, rng)
-        streams = rng.spawn(len(starts))
+        directions = rng.normal(size=(_ROUNDS * self.random_directions, starts.shape[1]))
         groups = np.array_split(
             np.arange(len(starts)), min(len(starts), _GROUPS * max(runtime.threads, runtime.parts_at_once))
         )
-        climbs = _Climbs(self, problem, runtime.with_threads(max(1, runtime.threads // len(groups))))
+        climbs = _Climbs(self, problem, directions, runtime.with_threads(max(1, runtime.threads // len(groups))))
         with runtime.stage("mert") as progress_callback:
-            items = [(starts[group], [streams[i] for i in group]) for group in groups]
+            items = [starts[group] for group in groups]
             found = itertools.chain.from_iterable(runtime.map(climbs, items, window=len(items)))
             best = best_of(found, len(starts), progress_callback)
         if not self.normalise:
@@ -99,21 +101,23 @@ class _Climbs:
     The runtime is for a single group. A worker that this is sent to prepares the problem again, for one thread.
     """
 
-    def __init__(self, tuner: Mert, problem: Problem | HypergraphProblem, runtime: Runtime = Runtime()):
-        self._tuner, self._problem, self._runtime = tuner, problem, runtime
+    def __init__(
+        self, tuner: Mert, problem: Problem | HypergraphProblem, directions: Vector, runtime: Runtime = Runtime()
+    ):
+        self._tuner, self._problem, self._directions, self._runtime = tuner, problem, directions, runtime
         self._preparing, self._stopped = Lock(), Event()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Climbs, (self._tuner, self._problem)
+        return _Climbs, (self._tuner, self._problem, self._directions)
 
     @cached_property
     def _lines(self) -> Lines:
         return prepare_line_searches(self._problem, runtime=self._runtime)
 
-    def __call__(self, item: tuple[Vector, Sequence[np.random.Generator]], runtime: Runtime) -> list[Optimum]:
+    def __call__(self, starts: Vector, runtime: Runtime) -> list[Optimum]:
         with self._preparing:
             lines = self._lines
-        ends = self._tuner.ascent.climb(lines, *item, self._stopped)
+        ends = self._tuner.ascent.climb(lines, starts, self._directions, self._stopped)
         return [Optimum(place.weights, place.objective) for place in ends]
 
     def stop(self) -> None:

@@ -65,7 +65,7 @@ class RiskForest(Annealer):
     def risk(self, problem: HypergraphProblem, start: Vector, *, runtime: Runtime = Runtime()) -> Risk:
         """Return the objective, given the start weights."""
         counts = ForestCounts.of(problem, runtime=runtime)
-        best = problem.envelopes(start, np.zeros(len(start)), runtime=runtime)
+        best = problem.best(start, runtime=runtime)
         total = problem.statistics(best, runtime=runtime).sum(axis=0)
         if self.gain == "bleu":
             return ExpectedBleu(counts, float(total[1]), runtime=runtime)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from threading import Event
+from functools import cached_property
+from threading import Event, Lock
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -129,7 +130,7 @@ def _objectives(problem: Problem | HypergraphProblem, sums: Sequence[Vector]) ->
 
 
 class CandidateLines:
-    """Line searches over lists of candidates. Each axis is sorted by slope once."""
+    """Line searches over lists of candidates. Each direction is sorted by slope once, for all points."""
 
     def __init__(self, problem: Problem):
         self.problem = problem
@@ -137,7 +138,8 @@ class CandidateLines:
         self.sentences = np.ascontiguousarray(problem.sentences, np.int64)
         self.statistics = np.ascontiguousarray(problem.statistics, np.float64)
         self.same = kernels.mert_same_statistics(self.statistics, self.sentences)
-        self._orders: dict[int, NDArray[np.int32]] = {}
+        self._sorting = Lock()
+        self._slopes: dict[bytes, tuple[Vector, NDArray[np.int32]]] = {}
 
     def at(self, weights: Vector) -> CandidatePoint:
         """Return the point of some weights."""
@@ -150,11 +152,15 @@ class CandidateLines:
             raise DataError("some weighted sums of features are too large to compute with", expected="smaller weights")
         return scores, best
 
-    def order(self, axis: int) -> NDArray[np.int32]:
-        """Return each sentence's candidates by falling slope along an axis."""
-        if axis not in self._orders:  # two threads may both compute it, with the same result
-            self._orders[axis] = kernels.mert_order(self.columns[axis], self.sentences)
-        return self._orders[axis]
+    def along(self, direction: Vector) -> tuple[Vector, NDArray[np.int32]]:
+        """Return the slope of each candidate along a direction, and each sentence's candidates by falling slope."""
+        key = direction.tobytes()
+        with self._sorting:
+            if key not in self._slopes:
+                axis = _axis(direction)
+                slopes = self.scores(direction)[0] if axis is None else np.asarray(self.columns[axis])
+                self._slopes[key] = slopes, kernels.mert_order(slopes, self.sentences)
+            return self._slopes[key]
 
 
 class CandidatePoint:
@@ -164,7 +170,6 @@ class CandidatePoint:
         self._lines = lines
         self._scores = scores
         self._best = best
-        self._slopes: dict[bytes, Vector] = {}
 
     @property
     def sums(self) -> Vector:
@@ -174,26 +179,14 @@ class CandidatePoint:
     def moved(self, step: float, direction: Vector) -> CandidatePoint:
         """Return the point after a step, up to rounding; much faster than from the weights."""
         of = self._lines
-        return CandidatePoint(of, *kernels.mert_moved(self._scores, self._along(direction), step, of.sentences))
+        return CandidatePoint(of, *kernels.mert_moved(self._scores, of.along(direction)[0], step, of.sentences))
 
     def steps(self, direction: Vector) -> Steps:
         """Return the statistics along a line through this point."""
-        of, axis, slopes = self._lines, _axis(direction), self._along(direction)
-        if axis is None:
-            order, bounds = kernels.mert_contenders(self._scores, self._best, slopes, of.sentences)
-        else:
-            order, bounds = of.order(axis), of.sentences
-        return Steps(*kernels.mert_line(self._scores, self._best, slopes, order, bounds, of.same, of.statistics))
-
-    def _along(self, direction: Vector) -> Vector:
-        """Return the slope of each candidate; cached, because a move follows a search along the same direction."""
-        axis = _axis(direction)
-        if axis is not None:
-            return np.asarray(self._lines.columns[axis])
-        key = direction.tobytes()
-        if key not in self._slopes:
-            self._slopes[key], _ = self._lines.scores(direction)
-        return self._slopes[key]
+        of = self._lines
+        slopes, order = of.along(direction)
+        found = kernels.mert_line(self._scores, self._best, slopes, order, of.sentences, of.same, of.statistics)
+        return Steps(*found)
 
 
 def _axis(direction: Vector) -> int | None:
@@ -203,15 +196,23 @@ def _axis(direction: Vector) -> int | None:
 
 
 class HypergraphLines:
-    """Line searches over all derivations of hypergraphs."""
+    """Line searches over all derivations of hypergraphs. Edges are scored along a direction once, for all points."""
 
     def __init__(self, problem: HypergraphProblem, *, runtime: Runtime = Runtime()):
         self.problem = problem
         self.runtime = runtime
+        self._slopes: dict[bytes, Vector] = {}
 
     def at(self, weights: Vector) -> HypergraphPoint:
         """Return the point of some weights."""
         return HypergraphPoint(self, weights)
+
+    def along(self, direction: Vector) -> Vector:
+        """Return the slope of each edge along a direction."""
+        key = direction.tobytes()
+        if key not in self._slopes:  # two threads may both compute it, with the same result
+            self._slopes[key] = self.problem.edge_scores(direction)
+        return self._slopes[key]
 
 
 class HypergraphPoint:
@@ -220,6 +221,11 @@ class HypergraphPoint:
     def __init__(self, lines: HypergraphLines, weights: Vector):
         self._lines = lines
         self._weights = weights
+
+    @cached_property
+    def _scores(self) -> Vector:
+        """The score of each edge."""
+        return self._lines.problem.edge_scores(self._weights)
 
     @property
     def sums(self) -> Vector:
@@ -233,7 +239,7 @@ class HypergraphPoint:
     def steps(self, direction: Vector) -> Steps:
         """Return the statistics along a line through this point."""
         problem, runtime = self._lines.problem, self._lines.runtime
-        found = problem.envelopes(self._weights, direction, runtime=runtime)
+        found = problem.envelopes(self._scores, self._lines.along(direction), runtime=runtime)
         statistics = problem.statistics(found, runtime=runtime)
         steps = kernels.mert_line(
             found.intercepts,
@@ -264,8 +270,9 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True)
 class LineAscent:
-    """Climbs by exact line searches: along each axis and some random directions, round after round.
+    """Climbs by exact line searches: along each axis and some other directions, round after round.
 
+    Each round takes the next `random_directions` of those that it is given, and after the last of them the first again.
     Every move is made as it is found, or only the best of a round (`best_of_round`). With `smoothing`, the score of a
     piece is the minimum or the mean over the pieces around it, `window` to each side. Climbs from several starts go
     side by side: the metric then scores the lines of all of them in one call, and none depends on the others.
@@ -278,18 +285,26 @@ class LineAscent:
     min_gain: float
     max_rounds: int
 
-    def climb(self, lines: Lines, starts: Vector, rngs: Sequence[np.random.Generator], stop: Event) -> list[Place]:
+    def climb(self, lines: Lines, starts: Vector, directions: Vector, stop: Event) -> list[Place]:
         """Move from each start until nothing gains any more; return where the climbs end."""
         at = self._places(lines, [*starts], [-np.inf] * len(starts))
         climbing = list(range(len(at)))
-        for _ in range(self.max_rounds):
+        axes = np.eye(starts.shape[1])
+        searched: list[set[bytes]] = [set() for _ in at]  # the directions without a move since the last one
+        for number in range(self.max_rounds):
             before = {i: at[i] for i in climbing}
-            # Every move has one direction, or all of them, for each climb.
-            directions = np.array([self._directions(rngs[i], len(at[i].weights)) for i in climbing])
-            for group in [directions] if self.best_of_round else directions.swapaxes(0, 1)[:, :, None]:
-                if not stop.is_set():
-                    for i, place in zip(climbing, self._move(lines, [at[i] for i in climbing], group), strict=True):
-                        at[i] = place
+            rows = np.arange(self.random_directions) + number * self.random_directions
+            this_round = np.concatenate([axes, directions.take(rows, axis=0, mode="wrap")])
+            for group in [this_round] if self.best_of_round else this_round[:, None]:
+                key = group.tobytes()
+                waiting = [i for i in climbing if key not in searched[i]]
+                if stop.is_set() or not waiting:
+                    continue
+                for i, place in zip(waiting, self._move(lines, [at[i] for i in waiting], group), strict=True):
+                    if place is not at[i]:
+                        searched[i].clear()
+                    searched[i].add(key)
+                    at[i] = place
             moved = [i for i in climbing if at[i] is not before[i]]
             # The metric at the rounded weights is what counts.
             really = self._places(lines, [at[i].weights for i in moved], [at[i].objective for i in moved])
@@ -301,10 +316,6 @@ class LineAscent:
                 break
         return at
 
-    def _directions(self, rng: np.random.Generator, size: int) -> Vector:
-        """Return the directions of a round: all axes, and random ones."""
-        return np.concatenate([np.eye(size), rng.normal(size=(self.random_directions, size))])
-
     def _places(self, lines: Lines, weights: Sequence[Vector], smoothed: Sequence[float]) -> list[Place]:
         points, objectives = [lines.at(one) for one in weights], smoothed
         if points and self.smoothing == "none":
@@ -312,11 +323,11 @@ class LineAscent:
         return [Place(*place) for place in zip(weights, points, objectives, strict=True)]
 
     def _move(self, lines: Lines, at: Sequence[Place], directions: Vector) -> list[Place]:
-        """Make the best of the moves along its directions in each climb, if it gains enough."""
-        _, many, size = directions.shape
+        """Make the best of the moves along some directions in each climb, if it gains enough."""
+        many = len(directions)
         points = [place.point for place in at for _ in range(many)]
-        found = line_searches(lines, points, directions.reshape(-1, size))
-        return [self._moved(place, directions[i], found[i * many : (i + 1) * many]) for i, place in enumerate(at)]
+        found = line_searches(lines, points, [*directions] * len(at))
+        return [self._moved(place, directions, found[i * many : (i + 1) * many]) for i, place in enumerate(at)]
 
     def _moved(self, at: Place, directions: Vector, lines: Sequence[Line]) -> Place:
         moves = [self.search(line, at.weights, direction) for line, direction in zip(lines, directions, strict=True)]

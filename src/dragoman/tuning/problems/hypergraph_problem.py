@@ -88,12 +88,18 @@ class HypergraphProblem:
         """The names of the features."""
         return self.features.names
 
-    def envelopes(self, weights: Vector, direction: Vector, *, runtime: Runtime = Runtime()) -> Envelopes:
-        """Return the derivations of each sentence that are best somewhere along `weights + t * direction`."""
-        intercepts, slopes = (
-            self.features.dot(Weights(zip(self.names, vector.tolist(), strict=True))) for vector in (weights, direction)
-        )
+    def edge_scores(self, weights: Vector) -> Vector:
+        """Return the weighted sum of each edge's features."""
+        return self.features.dot(Weights(zip(self.names, weights.tolist(), strict=True)))
+
+    def envelopes(self, intercepts: Vector, slopes: Vector, *, runtime: Runtime = Runtime()) -> Envelopes:
+        """Return the derivations of each sentence that are best somewhere, if edges score intercept + t * slope."""
         return envelopes(self.batch, intercepts, slopes, runtime=runtime.quiet())
+
+    def best(self, weights: Vector, *, runtime: Runtime = Runtime()) -> Envelopes:
+        """Return the best derivation of each sentence: without a slope, an envelope is a single line."""
+        scores = self.edge_scores(weights)
+        return self.envelopes(scores, np.zeros(len(scores)), runtime=runtime)
 
     def statistics(self, found: Envelopes, *, runtime: Runtime = Runtime()) -> Vector:
         """Return the statistics of the string of each derivation."""
@@ -112,9 +118,7 @@ class HypergraphProblem:
 
     def sums(self, weights: Vector, *, runtime: Runtime = Runtime()) -> Vector:
         """Return the sum of the statistics of the best derivations."""
-        # Without a direction the envelope of a sentence is its best derivation.
-        best = self.envelopes(weights, np.zeros(len(weights)), runtime=runtime)
-        return np.asarray(self.statistics(best, runtime=runtime).sum(axis=0))
+        return np.asarray(self.statistics(self.best(weights, runtime=runtime), runtime=runtime).sum(axis=0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,7 +53,7 @@ def test_linear_bleu_is_that_of_the_paper(references, temperature):
     case = problem(*references)
     value, _ = RiskForest(gain="linear", p=0.8, r=0.6).risk(case, START)(WEIGHTS, 1.5, temperature)
     length, matches, _, entropy = expected(references, WEIGHTS, 1.5)
-    best = case.statistics(case.envelopes(START, np.zeros(3))).sum(axis=0)
+    best = case.statistics(case.best(START)).sum(axis=0)
     gain = -length + matches @ (1 / (3 * 0.8 * 0.6 ** np.arange(3)))
     assert value == pytest.approx(case.scorer.score(best) * gain / best[1] + temperature * entropy, rel=1e-9)
 
@@ -63,7 +63,7 @@ def test_bleu_is_that_of_expected_counts(references):
     case = problem(*references)
     value, _ = RiskForest().risk(case, START)(WEIGHTS, 0.7, 4.0)
     length, matches, totals, entropy = expected(references, WEIGHTS, 0.7)
-    reference_length = case.statistics(case.envelopes(START, np.zeros(3))).sum(axis=0)[1]
+    reference_length = case.statistics(case.best(START)).sum(axis=0)[1]
     assert value == pytest.approx(smooth_bleu(matches, totals, length, reference_length).score + 4 * entropy, rel=1e-9)
 
 
@@ -80,7 +80,7 @@ def test_gradients_are_those_of_finite_differences(gain, gamma, temperature):
 
 def test_precisions_are_measured_where_the_search_begins():
     case = problem()
-    statistics = case.statistics(case.envelopes(START, np.zeros(3))).sum(axis=0)
+    statistics = case.statistics(case.best(START)).sum(axis=0)
     precisions = statistics[2:5] / statistics[5:]
     measured = RiskForest(gain="linear").risk(case, START)(WEIGHTS, 1.0, 0.0)[0]
     ratio = float(np.sqrt(precisions[2] / precisions[0]))
