@@ -104,7 +104,7 @@ public:
     }
     std::int32_t last_words(std::int32_t state, std::int32_t most) const {
         while (most < model_.order - 1 && state >= model_.bounds[most + 1])
-            state = LanguageModelView::unpack(model_.view.states[2 * static_cast<std::size_t>(state)]).state;
+            state = model_.view.context(state).state;
         return state;
     }
 
