@@ -65,7 +65,7 @@ int main(int, char** argv) {
     const auto ours = load<std::int32_t>(argv[3]);
     const auto slots = load<std::uint64_t>(argv[4]), states = load<std::uint64_t>(argv[5]);
     const auto unigrams = load<std::uint64_t>(argv[6]);
-    const dragoman::lm::LanguageModelView view{slots.data(), slots.size() / 2 - 1, states.data(), unigrams.data()};
+    const dragoman::lm::LanguageModelView view{slots.data(), slots.size() / 2, states.data(), unigrams.data()};
     report("view", ours.size(), [&] {
         double total = 0;
         std::int32_t state = view.start();

@@ -238,8 +238,10 @@ def change(folder, name, at, value):
 @pytest.mark.parametrize(
     ("name", "at", "value", "expected"),
     [
-        ("language_models/lm/states", 2, 5 << 32, "'states' has the state 1 back off to 5; expected a smaller one"),
-        ("language_models/lm/states", 2, 0x7FC00000, "'states' holds nan; expected finite numbers of a usual size"),
+        ("language_models/lm/states", 4, 5 << 32, "'states' has the state 1 back off to 5; expected a smaller one"),
+        ("language_models/lm/states", 4, 0x7FC00000, "'states' holds nan; expected finite numbers of a usual size"),
+        ("language_models/lm/states", 5, 10**5 << 32, "'states' holds 100000; expected numbers from 0 to "),
+        ("language_models/lm/states", 6, 10**6, "'states' holds 1000000; expected numbers from 0 to "),
         ("language_models/lm/unigrams", 1, 10**5 << 32, "'unigrams' holds 100000; expected numbers from 0 to "),
         ("language_models/lm/bounds", 0, 1, "'bounds' has other ends; expected offsets from 0 to "),
         ("language_models/lm/slots", slice(None), 1 << 32, "'slots' has no free slot; expected at least one"),

@@ -372,9 +372,9 @@ _ROW, _SLOT = 32, 8
 class SlotTable:
     """A hash table with open addressing and linear probing, filled in parts where it is too large for memory.
 
-    It has `slots` slots, a power of two, and fewer rows than slots. A row takes its home slot or, if an earlier row has
-    it, the next free one; after the last slot comes the first. A part can therefore be filled once the rows that
-    overflow from the parts before it are known. Column `number` increases from row to row.
+    It has `slots` slots, a power of two or a multiple of `BUCKETS`, and fewer rows than slots. A row takes its home
+    slot or, if an earlier row has it, the next free one; after the last slot comes the first. A part can therefore be
+    filled once the rows that overflow from the parts before it are known. Column `number` increases from row to row.
 
     >>> table = SlotTable(Workspace(), "table", 4, number="n", rows=2, bytes_per_row=8)
     >>> table.add(np.array([3, 3]), {"n": np.array([10, 11])})
@@ -387,7 +387,7 @@ class SlotTable:
         cost = bytes_per_row + _ROW
         # Columns are read, sorted and gathered from: three copies.
         parts = 1 << ((3 * cost * rows + _SLOT * slots) // workspace.room()).bit_length()
-        self._parts = min(parts, BUCKETS, slots)
+        self._parts = min(parts, BUCKETS, slots) if rows else 1
         self._buffer = SpillBuffer(workspace, name, self._part_of, bytes_per_row=2 * cost, buckets=self._parts)
 
     def _part_of(self, rows: dict[str, Any]) -> NDArray[np.int64]:

@@ -29,6 +29,15 @@ _COMPONENT = "component."
 #: What is packed into 64 bits: a logarithm and the state that it leads to.
 ENTRY = np.dtype([("log10", "<f4"), ("state", "<i4")])
 
+#: Columns of `states`: back-off weight and suffix; probability and next state of the likeliest word; that word, or
+#: `NO_WORD`; a filter of the other words. Older models lack the two in the middle.
+CONTEXT, LIKELIEST, WORD, FILTER = range(4)
+NO_WORD = np.uint64(0xFFFFFFFF)
+_OLD_COLUMNS = 2
+
+#: The number of slots is a multiple of this.
+_SLOTS_AT_ONCE = 1024
+
 
 class WordScore(NamedTuple):
     """One word of a sentence: base-10 log-probability, length of the n-gram that gave it, whether it is unknown."""
@@ -63,8 +72,9 @@ class LanguageModel:
     """A back-off language model that answers queries; all its log-probabilities are to base 10, as in ARPA files.
 
     The arrays are those of the automaton that `kernels/lm/language_model.hpp` describes; `bounds[n]` is the first state
-    of length n. `implied_slots` and `implied_words` mark what was added to make the automaton complete. A mixture whose
-    interpolation weights are not fixed has `components`; `shares` are the weights that it was made with.
+    of length n. `implied_slots` and `implied_words` mark what was added to make the automaton complete; slots are
+    counted on over the states, whose likeliest words are in no slot. A mixture whose interpolation weights are not
+    fixed has `components`; `shares` are the weights that it was made with.
 
     >>> words = np.arange(4, dtype=np.int32)[:, None]
     >>> table = NGramTable(words, np.float32([-2, 0, -1, -0.5]), np.zeros(4, np.float32))
@@ -143,7 +153,7 @@ class LanguageModel:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
-        """Rebuild a model from its `arrays`; nothing is copied."""
+        """Rebuild a model from its `arrays`; nothing is copied, but what an older version stored is arranged anew."""
         own = {}
         for name, dtype in _DTYPES.items():
             array = arrays.get(name)
@@ -151,8 +161,14 @@ class LanguageModel:
                 raise DataError(f"the array '{name}' is missing or of the wrong type", expected="a language model")
             own[name] = array
         vocab = Vocab.from_arrays({name[6:]: array for name, array in arrays.items() if name.startswith("vocab.")})
-        fits = own["slots"].shape[1] == own["states"].shape[1] == 2 and len(own["slots"]).bit_count() == 1
-        if not fits or len(own["unigrams"]) != len(vocab) or own["bounds"][-1:].tolist() != [len(own["states"])]:
+        if own["states"].shape[1] == _OLD_COLUMNS:
+            own |= _rearranged(own["slots"], own["states"], own["implied_slots"])
+        fits = own["slots"].shape[1] == 2 and own["states"].shape[1] == 4 and len(own["slots"]) % _SLOTS_AT_ONCE == 0
+        if (
+            not (fits and len(own["slots"]))
+            or len(own["unigrams"]) != len(vocab)
+            or own["bounds"][-1:].tolist() != [len(own["states"])]
+        ):
             raise DataError("the arrays of a language model do not fit together")
         return cls(vocab, **own)  # type: ignore[arg-type]
 
@@ -165,7 +181,7 @@ class LanguageModel:
         check_offsets("bounds", self.bounds, states)
         if self.order < 1 or self.bounds[1] != 1:
             raise DataError("the array 'bounds' has no place for the empty context", expected="a language model")
-        check_range("implied_slots", self.implied_slots, 0, len(self.slots))
+        check_range("implied_slots", self.implied_slots, 0, len(self.slots) + states)
         check_range("implied_words", self.implied_words, 0, words)
         self._check_states()
         reached = np.zeros(states, bool)
@@ -180,6 +196,11 @@ class LanguageModel:
             check_range("slots", parents, 1, states)
             check_range("slots", (keys[used] & np.uint64(0xFFFFFFFF)).astype(np.int64), 0, words)
             count += _check_entries("slots", entries[used], parents, self.bounds, reached)
+        for rows in blocks(states):
+            used = self.states[rows, WORD] != NO_WORD
+            check_range("states", self.states[rows, WORD][used].astype(np.int64), 0, words)
+            parents = np.arange(rows.start, rows.stop)[used]
+            count += _check_entries("states", self.states[rows, LIKELIEST][used], parents, self.bounds, reached)
         if not free:
             raise DataError("the array 'slots' has no free slot", expected="at least one")
         if count != states or not reached.all():
@@ -188,7 +209,7 @@ class LanguageModel:
     def _check_states(self) -> None:
         """Refuse states that do not lead to shorter ones."""
         for rows in blocks(len(self.states)):
-            records = np.ascontiguousarray(self.states[rows, 0]).view(ENTRY)
+            records = np.ascontiguousarray(self.states[rows, CONTEXT]).view(ENTRY)
             check_numbers("states", records["log10"])
             own = np.arange(rows.start, rows.stop)
             wrong = np.flatnonzero((records["state"] < 0) | (records["state"] >= np.maximum(own, 1)))
@@ -227,7 +248,7 @@ class LanguageModel:
     @cached_property
     def left_extensions(self) -> tuple[NDArray[np.uint8], bool]:
         """True where a longer state ends with the words of a state; and whether all suffixes of states are states."""
-        suffixes = (self.states[:, 0] >> np.uint64(32)).astype(np.int64)
+        suffixes = (self.states[:, CONTEXT] >> np.uint64(32)).astype(np.int64)
         lengths = np.repeat(np.arange(self.order + 1), np.diff(self.bounds, append=len(self.states)))
         next_to = lengths[suffixes] == lengths - 1
         extended = np.zeros(len(self.states), np.uint8)
@@ -301,22 +322,28 @@ class LanguageModel:
     @property
     def sizes(self) -> list[int]:
         """The number of n-grams of each order."""
-        listed = self.slots[:, 0].copy()
-        listed[self.implied_slots] = 0
-        parents = (listed[listed != 0] >> np.uint64(32)).astype(np.int64)
+        parents = self._longer()["parent"]
         longer = np.histogram(parents, bins=self.bounds[1:])[0].tolist() if self.order > 1 else []
         return [len(self.vocab) - len(self.implied_words), *longer]
 
+    def _longer(self, *, implied: bool = False) -> NDArray[np.void]:
+        """Return all n-grams of more than one word that are listed, or, with `implied`, all that are there."""
+        used, held = np.flatnonzero(self.slots[:, 0]), np.flatnonzero(self.states[:, WORD] != NO_WORD)
+        found = np.empty(len(used) + len(held), _LONGER)
+        listed = np.ones(len(self.slots) + len(self.states), bool)
+        listed[self.implied_slots] = False
+        found["listed"] = listed[np.concatenate([used, len(self.slots) + held])]
+        found["parent"] = np.concatenate([self.slots[used, 0] >> np.uint64(32), held.astype(np.uint64)])
+        found["word"] = np.concatenate([self.slots[used, 0] & NO_WORD, self.states[held, WORD]])
+        found["entry"] = np.concatenate([self.slots[used, 1], self.states[held, LIKELIEST]]).view(ENTRY)
+        return found if implied else found[found["listed"]]
+
     def to_ngrams(self) -> NGrams:
         """Return the n-grams again, with the same numbers; unigrams in the vocabulary's order, others sorted by ids."""
-        states = np.ascontiguousarray(self.states[:, 0]).view(ENTRY)
+        states = np.ascontiguousarray(self.states[:, CONTEXT]).view(ENTRY)
         unigrams = self.unigrams.view(ENTRY)
-        listed = np.ones(len(self.slots), bool)
-        listed[self.implied_slots] = False
-        used = np.flatnonzero(self.slots[:, 0])
-        parents = (self.slots[used, 0] >> np.uint64(32)).astype(np.int32)
-        last = (self.slots[used, 0] & np.uint64(0xFFFFFFFF)).astype(np.int32)
-        entries = np.ascontiguousarray(self.slots[used, 1]).view(ENTRY)
+        longer = self._longer(implied=True)
+        parents, last, entries = longer["parent"], longer["word"], longer["entry"]
 
         known = np.setdiff1d(np.arange(len(self.vocab), dtype=np.int32), self.implied_words)
         orders = [_table(known[:, None], unigrams[known], states, self.bounds, 1)]
@@ -325,11 +352,27 @@ class LanguageModel:
             rows = np.flatnonzero((self.bounds[n - 1] <= parents) & (parents < self.bounds[n]))
             words = np.concatenate([contexts[parents[rows] - self.bounds[n - 1]], last[rows, None]], axis=1)
             contexts = _state_words(words, entries[rows], self.bounds, n)
-            kept = listed[used[rows]]
+            kept = longer["listed"][rows]
             words, rows = words[kept], rows[kept]
             by_ids = np.lexsort(words.T[::-1])
             orders.append(_table(words[by_ids], entries[rows[by_ids]], states, self.bounds, n))
         return NGrams(self.vocab, tuple(orders))
+
+
+#: An n-gram: the state of its context, its last word, what follows, and whether the model lists it.
+_LONGER = np.dtype([("parent", "<i4"), ("word", "<i4"), ("entry", ENTRY), ("listed", "?")])
+
+
+def _rearranged(
+    slots: NDArray[np.generic], states: NDArray[np.generic], implied_slots: NDArray[np.generic]
+) -> dict[str, NDArray[np.generic]]:
+    """Return the arrays of a model whose states do not hold their likeliest words yet."""
+    check_range("implied_slots", np.asarray(implied_slots, np.int64), 0, len(slots))
+    used = np.flatnonzero(slots[:, 0])
+    keys, entries = (np.ascontiguousarray(slots[used, column], np.uint64) for column in (0, 1))
+    check_range("slots", (keys >> np.uint64(32)).astype(np.int64), 1, len(states))
+    slots, states, places = kernels.lm_arrange(np.ascontiguousarray(states[:, CONTEXT], np.uint64), keys, entries)
+    return {"slots": slots, "states": states, "implied_slots": places[np.searchsorted(used, implied_slots)]}
 
 
 @lru_cache(maxsize=8)

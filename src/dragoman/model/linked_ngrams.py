@@ -19,7 +19,8 @@ from dragoman.core.progress import ProgressCallback, within
 from dragoman.core.runtime import Runtime
 from dragoman.core.spill import ArrayBuilder, SlotTable
 from dragoman.core.store import LARGEST, read_rows
-from dragoman.model.language_model import ENTRY, LanguageModel
+from dragoman.core.workspace import Workspace
+from dragoman.model.language_model import CONTEXT, ENTRY, FILTER, LIKELIEST, NO_WORD, WORD, LanguageModel
 
 #: What the work on an n-gram takes, in bytes.
 _NGRAM = 200
@@ -62,44 +63,53 @@ def index_ngrams(
     """Index n-grams in the memory of the runtime's workspace; what does not fit is mapped from its folder."""
     workspace = runtime.workspace
     rows = sum(map(len, orders))
-    states = ArrayBuilder(workspace, "lm-states", np.uint64, 1 + rows, 2)
-    states.write(np.zeros((1, 2), np.uint64))  # the empty context
-    entries = sum(_kept(table) for table in orders[1:])
-    size = 1 << (entries + entries // 2).bit_length()
+    contexts = ArrayBuilder(workspace, "lm-contexts", np.uint64, 1 + rows, 2)
+    contexts.write(np.zeros((1, 2), np.uint64))  # the empty context
+    # The likeliest word after a context goes to its state, the others into slots.
+    likeliest = ArrayBuilder(workspace, "lm-likeliest", np.uint64, rows, 3)
+    entries = sum(map(_less_likely, orders[1:]))
+    size = kernels.lm_slots(entries)
     slots = SlotTable(workspace, "lm-slots", size, number="key", rows=entries, bytes_per_row=16)
     unigrams: list[NDArray[np.uint64]] = []
     # The first state of each length; and of each n-gram of the order below the state that it leads to.
     bounds, below, done = [0, 1], np.zeros(1, np.int32), 0
+    first = np.zeros(0, bool)  # of each n-gram whether it is the likeliest after its context
     for n, table in enumerate(orders, 1):
         longer = orders[n] if n < len(orders) else None
         reached, next_state = np.empty(len(table) if longer is not None else 0, np.int32), bounds[n]
+        first_longer = np.zeros(0 if longer is None else len(longer), bool)
         for at, children in _blocks(len(table), longer, max(workspace.room() // _NGRAM, 1)):
-            filters = _filters(longer, at, children) if longer is not None else np.zeros(at.stop - at.start, np.uint64)
+            filters, extended = np.zeros(at.stop - at.start, np.uint64), np.zeros(at.stop - at.start, bool)
+            if longer is not None:
+                _read_children(longer, at, children, filters, extended, first_longer[children])
             kept = read_rows(table.kept, at.start, at.stop)
             backoffs = np.clip(read_rows(table.backoffs, at.start, at.stop), np.float32(-LARGEST), np.float32(LARGEST))
-            is_state = kept & ((filters != 0) | ((backoffs != 0) & (longer is not None)))
+            is_state = kept & (extended | ((backoffs != 0) & (longer is not None)))
             suffixes = below[read_rows(table.suffixes, at.start, at.stop)]
             found = np.where(is_state, next_state - 1 + np.cumsum(is_state, dtype=np.int32), suffixes)
-            states.write(np.stack([_packed(backoffs, suffixes), filters], axis=1)[is_state])
+            contexts.write(np.stack([_packed(backoffs, suffixes), filters], axis=1)[is_state])
             # Logarithms of 0 would make sums that are no numbers.
             packed = _packed(np.maximum(read_rows(table.logprobs, at.start, at.stop), np.float32(-LARGEST)), found)
             if n == 1:
                 unigrams.append(packed)
             else:
                 parents = below[read_rows(table.contexts, at.start, at.stop)].astype(np.uint64)
-                keys = (parents << np.uint64(32) | table.last_words(at.start, at.stop).astype(np.uint64))[kept]
-                slots.add(kernels.lm_homes(keys, size), {"key": keys, "entry": packed[kept]})
+                words = table.last_words(at.start, at.stop).astype(np.uint64)
+                likeliest.write(np.stack([parents, packed, words], axis=1)[first[at]])
+                others = kept & ~first[at]
+                keys = (parents << np.uint64(32) | words)[others]
+                slots.add(kernels.lm_homes(keys, size), {"key": keys, "entry": packed[others]})
             if longer is not None:
                 reached[at] = found
             next_state += int(np.count_nonzero(is_state))
             done += at.stop - at.start
             progress_callback(0.5 * done / rows)
-        below = reached
+        below, first = reached, first_longer
         bounds.append(next_state)
     return LanguageModel(
         vocab,
         slots.fill(["key", "entry"], np.uint64, free=0, progress_callback=within(progress_callback, 0.5, 1)),
-        states.finish(),
+        _states(contexts.finish(), likeliest.finish(), workspace),
         np.concatenate(unigrams),
         np.array(bounds[:-1]),
         np.empty(0, np.int64),
@@ -107,11 +117,32 @@ def index_ngrams(
     )
 
 
-def _kept(table: LinkedNGrams) -> int:
-    return sum(
-        int(np.count_nonzero(read_rows(table.kept, first, first + _ROWS_AT_ONCE)))
-        for first in range(0, len(table), _ROWS_AT_ONCE)
-    )
+def _less_likely(table: LinkedNGrams) -> int:
+    """Count the n-grams that are not the likeliest after their context."""
+    count, last = 0, np.int32(-1)
+    for first in range(0, len(table), _ROWS_AT_ONCE):
+        kept = read_rows(table.kept, first, first + _ROWS_AT_ONCE)
+        contexts = read_rows(table.contexts, first, first + _ROWS_AT_ONCE)[kept]
+        count += int(np.count_nonzero(np.diff(contexts, prepend=last) == 0))
+        last = contexts[-1] if len(contexts) else last
+    return count
+
+
+def _states(contexts: NDArray[np.uint64], likeliest: NDArray[np.uint64], workspace: Workspace) -> NDArray[np.uint64]:
+    """Join what is known of states, context and filter, with their likeliest words: state, entry and word, by state."""
+    states = ArrayBuilder(workspace, "lm-states", np.uint64, len(contexts), 4)
+    size, done = max(workspace.room() // _NGRAM, 1), 0
+    for first in range(0, len(contexts), size):
+        part = read_rows(contexts, first, first + size)
+        rows = np.zeros((len(part), 4), np.uint64)
+        rows[:, CONTEXT], rows[:, FILTER], rows[:, WORD] = part[:, 0], part[:, 1], NO_WORD
+        words = read_rows(likeliest, done, done + len(rows))
+        words = words[words[:, 0] < first + len(rows)]
+        at = words[:, 0].astype(np.int64) - first
+        rows[at, LIKELIEST], rows[at, WORD] = words[:, 1], words[:, 2]
+        states.write(rows)
+        done += len(words)
+    return states.finish()
 
 
 def _blocks(rows: int, longer: LinkedNGrams | None, size: int) -> Iterator[tuple[slice, slice]]:
@@ -127,17 +158,33 @@ def _blocks(rows: int, longer: LinkedNGrams | None, size: int) -> Iterator[tuple
         first, begin = last, end
 
 
-def _filters(longer: LinkedNGrams, at: slice, children: slice) -> NDArray[np.uint64]:
-    """The filters of contexts, 0 where nothing that follows is kept."""
-    filters = np.zeros(at.stop - at.start, np.uint64)
-    kept = read_rows(longer.kept, children.start, children.stop)
+def _read_children(
+    longer: LinkedNGrams,
+    at: slice,
+    children: slice,
+    filters: NDArray[np.uint64],
+    extended: NDArray[np.bool_],
+    first: NDArray[np.bool_],
+) -> None:
+    """Tell of contexts whether anything that is kept follows, and of children whether they are the likeliest of theirs.
+
+    The filters are of the other words.
+    """
+    kept = np.flatnonzero(read_rows(longer.kept, children.start, children.stop))
     contexts = read_rows(longer.contexts, children.start, children.stop)[kept] - at.start
+    if len(contexts) == 0:
+        return
+    begins = np.flatnonzero(np.diff(contexts, prepend=np.int32(-1)))
+    extended[contexts[begins]] = True
+    logs = np.maximum(read_rows(longer.logprobs, children.start, children.stop)[kept], np.float32(-LARGEST))
+    most = np.repeat(np.maximum.reduceat(logs, begins), np.diff(begins, append=len(contexts)))
+    best = np.flatnonzero(logs == most)
+    best = best[np.diff(contexts[best], prepend=np.int32(-1)) > 0]
+    first[kept[best]] = True
     words = longer.last_words(children.start, children.stop)[kept]
-    if len(contexts):
-        firsts = np.flatnonzero(np.diff(contexts, prepend=np.int32(-1)))
-        bits = np.uint64(1) << (words.astype(np.uint32) * np.uint32(0x9E3779B1) >> np.uint32(26)).astype(np.uint64)
-        filters[contexts[firsts]] = np.bitwise_or.reduceat(bits, firsts)
-    return filters
+    bits = np.uint64(1) << (words.astype(np.uint32) * np.uint32(0x9E3779B1) >> np.uint32(26)).astype(np.uint64)
+    bits[best] = 0
+    filters[contexts[begins]] = np.bitwise_or.reduceat(bits, begins)
 
 
 def _packed(logarithms: NDArray[np.float32], states: NDArray[np.int32]) -> NDArray[np.uint64]:

@@ -145,6 +145,34 @@ def test_stored_models_are_the_same_model(text, tmp_path):
     assert again.score("w1 w2 w3 x") == lm.score("w1 w2 w3 x")
 
 
+def stored_before(lm):
+    """The arrays that versions without the likeliest words in their states stored."""
+    arrays = lm.arrays()
+    used, held = np.flatnonzero(lm.slots[:, 0]), np.flatnonzero(lm.states[:, 2] != 0xFFFFFFFF)
+    keys = np.concatenate([lm.slots[used, 0], held.astype(np.uint64) << np.uint64(32) | lm.states[held, 2]])
+    entries = np.concatenate([lm.slots[used, 1], lm.states[held, 1]])
+    slots = np.zeros((1 << len(keys).bit_length() + 1, 2), np.uint64)
+    slots[1 : 1 + len(keys)] = np.stack([keys, entries], axis=1)[np.argsort(keys)]
+    places = np.argsort(np.argsort(keys)) + 1
+    number = dict(zip(np.concatenate([used, len(lm.slots) + held]).tolist(), places.tolist(), strict=True))
+    implied = np.array([number[place] for place in lm.implied_slots.tolist()], np.int64)
+    return arrays | {"slots": slots, "states": lm.states[:, [0, 3]].copy(), "implied_slots": implied}
+
+
+@given(model=broken_models())
+@settings(deadline=None, max_examples=30)
+def test_models_of_older_versions_become_the_same_model(model):
+    order, numbers = model
+    lm = LanguageModel.from_ngrams(ngrams_of(numbers, order))
+    again = LanguageModel.from_arrays(stored_before(lm))
+    again.check(again.vocab, again.vocab)
+    assert again.states.tobytes() == lm.states.tobytes()
+    assert again.sizes == lm.sizes
+    for table, expected in zip(again.to_ngrams().orders, lm.to_ngrams().orders, strict=True):
+        assert table.words.tolist() == expected.words.tolist()
+        assert table.logprobs.tobytes() == expected.logprobs.tobytes()
+
+
 def test_arrays_that_do_not_fit_are_refused(text):
     arrays = LanguageModel.from_ngrams(ngrams_of(kneser_ney(text, 2), 2)).arrays()
     with pytest.raises(DataError, match="'slots' is missing"):

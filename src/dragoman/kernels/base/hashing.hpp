@@ -17,6 +17,12 @@ inline std::uint64_t mix(std::uint64_t x) {
     return x ^ (x >> 31);
 }
 
+// The upper 64 bits of a product: a number below `size` for each hash, as evenly as hashes are spread.
+inline std::uint64_t high_product(std::uint64_t hash, std::uint64_t size) {
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<std::uint64_t>(static_cast<Wide>(hash) * size >> 64);
+}
+
 inline std::uint64_t hash_bytes(const std::uint8_t* data, std::size_t size) {
     std::uint64_t h = 0x9e3779b97f4a7c15ULL ^ size;
     for (; size >= 8; data += 8, size -= 8) {

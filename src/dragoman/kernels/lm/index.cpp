@@ -89,10 +89,64 @@ std::int64_t fill(Trie& trie, const NGramRows& rows, const std::atomic<bool>& st
     return -1;
 }
 
+// Slots come by so many, so that a table can be filled in parts.
+constexpr std::size_t slots_at_once = 1024;
+
+// So many that at most three fifths are taken.
+std::size_t count_slots(std::size_t entries) { return (entries + entries * 2 / 3 + slots_at_once) / slots_at_once * slots_at_once; }
+
+struct Arranged {
+    std::vector<std::uint64_t> slots, states;
+    std::vector<std::int64_t> places;  // of each n-gram: its slot or, behind all slots, its context
+};
+
+// Lays n-grams out, given by contexts and words (keys), and what is known of the contexts.
+Arranged arrange(std::span<const std::uint64_t> contexts, std::span<const std::uint64_t> keys,
+                 std::span<const std::uint64_t> entries, const std::atomic<bool>& stop) {
+    Arranged made;
+    made.states.resize(View::COLUMNS * contexts.size());
+    for (std::size_t s = 0; s < contexts.size(); ++s) {
+        made.states[View::COLUMNS * s] = contexts[s];
+        made.states[View::COLUMNS * s + View::WORD] = View::no_word;
+    }
+    const auto record = [&](std::uint64_t key) { return made.states.data() + View::COLUMNS * (key >> 32); };
+    const auto word = [](std::uint64_t key) { return key & View::no_word; };
+    std::size_t in_records = 0;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        heed(stop);
+        std::uint64_t* const own = record(keys[i]);
+        const bool first = own[View::WORD] == View::no_word;
+        const float log10 = View::unpack(entries[i]).log10, best = View::unpack(own[View::LIKELIEST]).log10;
+        in_records += first;
+        if (first || log10 > best || (log10 == best && word(keys[i]) < own[View::WORD])) {
+            own[View::WORD] = word(keys[i]);
+            own[View::LIKELIEST] = entries[i];
+        }
+    }
+    const std::size_t slots = count_slots(keys.size() - in_records);
+    made.slots.assign(2 * slots, 0);
+    made.places.resize(keys.size());
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        heed(stop);
+        std::uint64_t* const own = record(keys[i]);
+        if (own[View::WORD] == word(keys[i])) {
+            made.places[i] = static_cast<std::int64_t>(slots + (keys[i] >> 32));
+            continue;
+        }
+        std::size_t at = View::home(keys[i], slots);
+        while (made.slots[2 * at] != 0) at = at + 1 == slots ? 0 : at + 1;
+        made.slots[2 * at] = keys[i];
+        made.slots[2 * at + 1] = entries[i];
+        made.places[i] = static_cast<std::int64_t>(at);
+        own[View::FILTER] |= View::filter_bit(static_cast<std::int32_t>(word(keys[i])));
+    }
+    return made;
+}
+
 struct BuiltAutomaton {
     std::vector<std::uint64_t> slots, states, unigrams;
     std::vector<std::int64_t> bounds;         // states of length n are [bounds[n], bounds[n + 1])
-    std::vector<std::int64_t> implied_slots;  // slots whose n-gram the model does not list
+    std::vector<std::int64_t> implied_slots;  // places whose n-gram the model does not list
     std::vector<std::int32_t> implied_words;  // words whose unigram it does not list
 };
 
@@ -114,8 +168,10 @@ BuiltAutomaton link(const Trie& trie, const NGramRows& rows, std::size_t words, 
     BuiltAutomaton made;
     made.unigrams.resize(words);
     const std::size_t entries = nodes.size() - 1 - words;
-    const std::size_t slots = std::bit_ceil(entries + entries / 2 + 1);
-    made.slots.assign(2 * slots, 0);
+    std::vector<std::uint64_t> contexts, keys, packed;  // of states; of n-grams
+    keys.reserve(entries);
+    packed.reserve(entries);
+    std::vector<std::size_t> added;  // n-grams that the model does not list
 
     std::vector<View::Entry> found(nodes.size(), {0, 0});  // of each node: probability, state that it leads to
     std::vector<std::size_t> own(nodes.size(), 0);  // its state, if it is one
@@ -130,11 +186,11 @@ BuiltAutomaton link(const Trie& trie, const NGramRows& rows, std::size_t words, 
             suffix.log10 = unknown;
         } else if (node.length > 1) {
             // What backing off from the parent's context gives: the first suffix of it that the word extends.
-            auto context = View::unpack(made.states[2 * own[node.parent]]);
+            auto context = View::unpack(contexts[own[node.parent]]);
             float weight = context.log10;
             std::int32_t lower = -1;
             while ((lower = trie.find(node_of_state[context.state], node.word)) < 0) {
-                context = View::unpack(made.states[2 * std::size_t(context.state)]);
+                context = View::unpack(contexts[static_cast<std::size_t>(context.state)]);
                 weight += context.log10;
             }
             suffix = {weight + found[lower].log10, found[lower].state};
@@ -143,7 +199,7 @@ BuiltAutomaton link(const Trie& trie, const NGramRows& rows, std::size_t words, 
         if (is_state(node)) {
             own[id] = node_of_state.size();
             found[id].state = static_cast<std::int32_t>(own[id]);
-            made.states.insert(made.states.end(), {View::pack(backoff(node), suffix.state), 0});
+            contexts.push_back(View::pack(backoff(node), suffix.state));
             node_of_state.push_back(id);
         }
         const std::uint64_t entry = View::pack(found[id].log10, found[id].state);
@@ -151,15 +207,15 @@ BuiltAutomaton link(const Trie& trie, const NGramRows& rows, std::size_t words, 
             made.unigrams[node.word] = entry;
             if (node.row == implied) made.implied_words.push_back(node.word);
         } else if (node.length > 1) {
-            const std::uint64_t key = View::key(static_cast<std::int32_t>(own[node.parent]), node.word);
-            std::size_t at = mix(key) & (slots - 1);
-            while (made.slots[2 * at] != 0) at = (at + 1) & (slots - 1);
-            made.slots[2 * at] = key;
-            made.slots[2 * at + 1] = entry;
-            made.states[2 * own[node.parent] + 1] |= View::filter_bit(node.word);
-            if (node.row == implied) made.implied_slots.push_back(static_cast<std::int64_t>(at));
+            if (node.row == implied) added.push_back(keys.size());
+            keys.push_back(View::key(static_cast<std::int32_t>(own[node.parent]), node.word));
+            packed.push_back(entry);
         }
     }
+    auto arranged = arrange(contexts, keys, packed, stop);
+    made.slots = std::move(arranged.slots);
+    made.states = std::move(arranged.states);
+    for (const std::size_t ngram : added) made.implied_slots.push_back(arranged.places[ngram]);
     while (made.bounds.size() < rows.bounds.size()) made.bounds.push_back(static_cast<std::int64_t>(node_of_state.size()));
     return made;
 }
@@ -177,15 +233,23 @@ auto lm_index(In1<std::int32_t> words, In1<float> logprobs, In1<float> backoffs,
         const std::int64_t row = trie.nodes[1].row;
         made = link(trie, rows, vocab_size, row == implied ? missing_unknown : rows.logprobs[row], stop);
     });
-    return together(give(std::move(made.slots), 2), give(std::move(made.states), 2), give(std::move(made.unigrams)),
+    return together(give(std::move(made.slots), 2), give(std::move(made.states), View::COLUMNS), give(std::move(made.unigrams)),
                     give(std::move(made.bounds)), give(std::move(made.implied_slots)),
                     give(std::move(made.implied_words)), duplicate);
+}
+
+auto lm_arrange(In1<std::uint64_t> contexts, In1<std::uint64_t> keys, In1<std::uint64_t> entries) {
+    require(keys.size() == entries.size(), "n-grams need a key and an entry each");
+    Arranged made;
+    run_interruptibly([&](const std::atomic<bool>& stop) { made = arrange(view(contexts), view(keys), view(entries), stop); });
+    return together(give(std::move(made.slots), 2), give(std::move(made.states), View::COLUMNS),
+                    give(std::move(made.places)));
 }
 
 // The slot at which the search for each key begins.
 auto lm_homes(In1<std::uint64_t> keys, std::uint64_t slots) {
     std::vector<std::int64_t> homes(keys.size());
-    for (std::size_t i = 0; i < homes.size(); ++i) homes[i] = static_cast<std::int64_t>(mix(keys.data()[i]) & (slots - 1));
+    for (std::size_t i = 0; i < homes.size(); ++i) homes[i] = static_cast<std::int64_t>(View::home(keys.data()[i], slots));
     return give(std::move(homes));
 }
 
@@ -196,8 +260,13 @@ void bind_index(nb::module_& m) {
           nb::arg("vocab_size"), nb::arg("missing_unknown"),
           "The automaton of lm/language_model.hpp for n-grams: rows [bounds[n - 1], bounds[n]) have order n, their\n"
           "words stand one after the other in `words`; at least order 1, words below `vocab_size`. Gives slots,\n"
-          "states, unigrams, bounds of the states of each length, slots and words that the n-grams only imply, and\n"
+          "states, unigrams, bounds of the states of each length, places and words that the n-grams only imply, and\n"
           "the row of an n-gram that stands there twice, or -1 (if not -1, the arrays are empty).");
+    m.def("lm_arrange", &lm_arrange, nb::arg("contexts"), nb::arg("keys"), nb::arg("entries"),
+          "Slots and states for n-grams, given by keys (context and word) and entries, whose contexts have the\n"
+          "back-off weights and suffixes `contexts`; and the place of each n-gram: its slot or, behind all slots, its\n"
+          "context.");
+    m.def("lm_slots", &count_slots, nb::arg("entries"), "How many slots a table for so many n-grams has.");
     m.def("lm_homes", &lm_homes, nb::arg("keys"), nb::arg("slots"), "The slot of each key in a table of so many slots.");
 }
 

@@ -31,7 +31,7 @@ struct Lane {
     std::int32_t current;
     std::int32_t state;
     float backoff;
-    std::uint64_t at;
+    const std::uint64_t* at;
 };
 
 template <bool with_lengths>
@@ -95,9 +95,9 @@ private:
 
     void aim(Lane& lane, std::int32_t state) {
         lane.state = state;
-        lane.at = lm_.home(View::key(state, lane.current));
-        __builtin_prefetch(lm_.slots + 2 * lane.at);
-        __builtin_prefetch(lm_.states + 2 * std::size_t(state));
+        lane.at = lm_.slot(state, lane.current);
+        __builtin_prefetch(lane.at);
+        __builtin_prefetch(lm_.record(state));
     }
 
     std::int32_t finish(Lane& lane, std::uint64_t entry, std::int32_t context) {
@@ -113,13 +113,9 @@ private:
 
     // One probe: the word is found, or the lane aims at a shorter context; false at the sentence's end.
     bool step(Lane& lane) {
-        const std::uint64_t* const record = lm_.states + 2 * std::size_t(lane.state);
-        if (record[1] & View::filter_bit(lane.current)) {
-            const std::uint64_t wanted = View::key(lane.state, lane.current);
-            for (std::uint64_t at = lane.at; lm_.slots[2 * at] != 0; at = (at + 1) & lm_.mask)
-                if (lm_.slots[2 * at] == wanted) return advance(lane, finish(lane, lm_.slots[2 * at + 1], lane.state));
-        }
-        const auto context = View::unpack(record[0]);
+        if (const std::uint64_t* const entry = lm_.find(lane.state, lane.current, lane.at))
+            return advance(lane, finish(lane, *entry, lane.state));
+        const auto context = lm_.context(lane.state);
         lane.backoff += context.log10;
         if (context.state == 0) return advance(lane, finish(lane, lm_.unigrams[lane.current], 0));
         aim(lane, context.state);

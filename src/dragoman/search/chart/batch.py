@@ -71,7 +71,11 @@ class ChartOutcome:
 
 
 class ChartBatch:
-    """The rules of a batch of sentences, scored with weights; `trees` are the source trees, if a feature needs them."""
+    """The rules of a batch of sentences, scored with weights.
+
+    `trees` are the source trees, if a feature needs them. A search tries the best `rule_limit` rules of each source
+    side, or all if it is 0.
+    """
 
     def __init__(
         self,
@@ -80,12 +84,15 @@ class ChartBatch:
         rules: ChartRules,
         lm_ids: Sequence[NDArray[np.int32]],
         trees: Sequence[SourceTree] = (),
+        *,
+        rule_limit: int = 0,
     ):
         self.model = model
         self.weights = weights
         self.rules = rules
         self._lm_ids = lm_ids
         self._trees = trees
+        self._rule_limit = rule_limit
         sentence = np.repeat(np.arange(len(rules.match_offsets) - 1), np.diff(rules.match_offsets))
         spans = SpansInUse(sentence, rules.matches[:, 1], rules.matches[:, 2], trees)
         self.rule_rows = pair_rows(model.features_of(PairFeature), rules.pairs)
@@ -95,7 +102,14 @@ class ChartBatch:
     def reweighted(self, weights: Weights) -> ChartBatch:
         """Return the same rules scored with other weights, with the same interpolation weights."""
         refuse_other_mixtures(self.model, self.weights, weights)
-        return ChartBatch(self.model, weights, self.rules, self._lm_ids, self._trees)
+        return ChartBatch(self.model, weights, self.limited().rules, self._lm_ids, self._trees)
+
+    def limited(self, *, runtime: Runtime = Runtime()) -> ChartBatch:
+        """Return the batch with no other rules than those that a search tries."""
+        if self._rule_limit == 0:
+            return self
+        best = self.rules.take(self._best_rules(self._rule_limit, runtime=runtime))
+        return ChartBatch(self.model, self.weights, best, self._lm_ids, self._trees)
 
     @cached_property
     def _prefix_rows(self) -> list[FeatureRows | None]:
@@ -188,6 +202,7 @@ class ChartBatch:
             part_scores=self._part_scores,
             glue=self.model.settings.glue,
             rule_classes=rule_classes,
+            rule_limit=self._rule_limit,
         )
 
     def estimates(self, *, runtime: Runtime = Runtime()) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
@@ -197,7 +212,7 @@ class ChartBatch:
         """
         return kernels.chart_estimates(self.arrays, runtime.threads)
 
-    def best_rules(self, limit: int, *, runtime: Runtime = Runtime()) -> NDArray[np.int32]:
+    def _best_rules(self, limit: int, *, runtime: Runtime = Runtime()) -> NDArray[np.int32]:
         """Return the rules whose estimate is among the best `limit` of their source side, ascending."""
         _, order = self.estimates(runtime=runtime)
         first = self.rules.first_rule

@@ -48,19 +48,20 @@ class ChartTranslator(Translator):
 
     def batch(self, lines: Sequence[str]) -> ChartBatch:
         """Collect and score the rules for some tokenised sentences, which may have markup if that is on."""
+        return self._all_rules(lines).limited(runtime=self.runtime)
+
+    def _all_rules(self, lines: Sequence[str]) -> ChartBatch:
+        """Return a batch with rules beyond the table limit, which a search leaves out, where that is by score."""
         source, given, trees = self._read(lines)
         rules = self._collector.collect(source, self.weights, given, runtime=self.runtime)
-        batch = ChartBatch(self.model, self.weights, rules, self._lm_ids, trees)
-        if self._by_score and self._table_limit:
-            best = rules.take(batch.best_rules(self._table_limit, runtime=self.runtime))
-            batch = ChartBatch(self.model, self.weights, best, self._lm_ids, trees)
-        return batch
+        limit = self._table_limit if self._by_score else 0
+        return ChartBatch(self.model, self.weights, rules, self._lm_ids, trees, rule_limit=limit)
 
     def search_batch(
         self, part: Sequence[str], *, forests: bool = False, targets: Sequence[str] | None = None
     ) -> ChartResult:
         """Search a batch of tokenised sentences with dense and sparse features; global features are ignored."""
-        batch = self.batch(part)
+        batch = self._all_rules(part)
         check_scores(batch)
         wanted = None if targets is None else encode_targets(batch.rules.vocab, targets)
         found = batch.search(self.limits, targets=wanted, forests=forests, runtime=self.runtime)

@@ -39,8 +39,8 @@ void ChartBatch::check() {
 }
 
 RuleOrder::RuleOrder(const ChartBatch& batch, int threads)
-    : estimates(batch.rules()), rules(batch.rules()), first_(view(batch.first_rule)) {
-    constexpr std::size_t block = 4096;  // sides
+    : estimates(batch.rules()), rules(batch.rules()), limit_(batch.rule_limit), first_(view(batch.first_rule)) {
+    constexpr std::size_t block = 64;  // sides
     std::iota(rules.begin(), rules.end(), 0);
     run_blocks((batch.sides() + block - 1) / block, threads, nb::none(), [&](std::size_t b) {
         const std::size_t last_side = std::min(batch.sides(), (b + 1) * block);
@@ -77,7 +77,8 @@ void bind_batch(nb::module_& m) {
         "The rules of a source side, and the matches of a sentence, stand together. `match_scores` have a column for\n"
         "each class of rules, or no rows; `part_scores` of what glue joins have a row for each last word and a column\n"
         "for each number of words, or no rows. `lm_words` has a row for each language model; of their states, `extended`\n"
-        "says whether a longer one ends with its words, `closed` whether all endings are states.",
+        "says whether a longer one ends with its words, `closed` whether all endings are states. A search tries the best\n"
+        "`rule_limit` rules of each side, or all if it is 0.",
         Field{"lengths", &Batch::lengths}, Field{"match_offsets", &Batch::match_offsets},
         Field{"matches", &Batch::all_matches}, Field{"match_scores", &Batch::match_scores},
         Field{"first_rule", &Batch::first_rule}, Field{"local", &Batch::local_scores},
@@ -85,7 +86,7 @@ void bind_batch(nb::module_& m) {
         Field{"language_models", &Batch::language_models}, Field{"lm_weights", &Batch::lm_weights},
         Field{"extended", &Batch::extended}, Field{"closed", &Batch::closed}, Field{"glue_weight", &Batch::glue_weight},
         Field{"part_scores", &Batch::part_scores}, Field{"glue", &Batch::glue},
-        Field{"rule_classes", &Batch::rule_classes});
+        Field{"rule_classes", &Batch::rule_classes}, Field{"rule_limit", &Batch::rule_limit});
 }
 
 }  // namespace dragoman::search::chart

@@ -36,6 +36,7 @@ struct ChartBatch {
     Held2<double> part_scores;
     bool glue;                          // whether parts may be joined from left to right
     Held1<std::uint8_t> rule_classes;  // all below the number of columns of `match_scores`
+    std::int32_t rule_limit;           // of a source side so many rules are tried, the best by their estimates; 0: all
 
     std::vector<ChartLanguageModel> models;
     std::vector<std::size_t> first_words;  // of the sentences
@@ -90,9 +91,13 @@ public:
     std::vector<double> estimates;     // of each rule: local score and language models
     std::vector<std::int32_t> rules;  // of each side, best first
 
-    std::span<const std::int32_t> of_side(std::int32_t side) const { return {rules.data() + first_[side], rules.data() + first_[side + 1]}; }
+    std::span<const std::int32_t> of_side(std::int32_t side) const {
+        const std::int64_t count = first_[side + 1] - first_[side];
+        return {rules.data() + first_[side], static_cast<std::size_t>(limit_ > 0 ? std::min(limit_, count) : count)};
+    }
 
 private:
+    std::int64_t limit_;
     std::span<const std::int64_t> first_;
 };
 

@@ -2,7 +2,10 @@
 #include "base/parallel.hpp"
 #include "search/chart/search.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <numbers>
+#include <numeric>
 #include <string>
 
 namespace dragoman::search::chart {
@@ -101,7 +104,12 @@ ArrayDict search_charts(const ChartBatch& batch, const Rows* targets, const Sear
     const RuleOrder order(batch, threads);
     Workspaces workspaces(batch);
     std::vector<Result> results(batch.sentences());
-    run_blocks(results.size(), threads, progress, [&](std::size_t s, const std::atomic<bool>& stop) {
+    // Long sentences first: threads end at about the same time.
+    std::vector<std::size_t> by_length(results.size());
+    std::iota(by_length.begin(), by_length.end(), 0);
+    std::ranges::stable_sort(by_length, std::greater<>(), [&](std::size_t s) { return batch.length(s); });
+    run_blocks(results.size(), threads, progress, [&](std::size_t block, const std::atomic<bool>& stop) {
+        const std::size_t s = by_length[block];
         auto workspace = workspaces.take();
         const auto target = targets ? std::optional((*targets)[s]) : std::nullopt;
         ChartSearch search(batch, order, s, limits, *workspace, target, stop);

@@ -68,6 +68,12 @@ public:
             reading.open = !nodes_[left].closed;
             return;
         }
+        if (!reading.open) {
+            const Junction& found = junction(reading.state, left);
+            reading.log10 += found.log10;
+            reading.state = found.state < 0 ? right : found.state;
+            return;
+        }
         const std::int32_t length = nodes_[left].length;
         for (std::int32_t k = 0; k < length; ++k) {
             const Node part = nodes_[paths_[static_cast<std::size_t>(left) * stride_ + static_cast<std::size_t>(k)]];
@@ -104,7 +110,7 @@ public:
     }
     std::int32_t last_words(std::int32_t state, std::int32_t most) const {
         while (most < model_.order - 1 && state >= model_.bounds[most + 1])
-            state = LanguageModelView::unpack(model_.view.states[2 * static_cast<std::size_t>(state)]).state;
+            state = model_.view.context(state).state;
         return state;
     }
 
@@ -116,6 +122,30 @@ private:
         bool closed;           // whether that is the state after them whatever stands before
         double log10;          // of the last word, after the others alone
     };
+
+    // First words after a state: what they score more than alone, and the state after them, -1: that after the whole part.
+    struct Junction {
+        std::uint64_t key = 0;
+        double log10 = 0;
+        std::int32_t state = 0;
+    };
+
+    // Recent ones are remembered.
+    const Junction& junction(std::int32_t before, std::int32_t left) {
+        const std::uint64_t key = LanguageModelView::key(before, left);
+        Junction& found = junctions_[mix(key) & (junctions_.size() - 1)];
+        if (found.key == key) return found;
+        found = {key, 0.0, before};
+        const std::int32_t length = nodes_[left].length;
+        for (std::int32_t k = 0; k < length && found.state >= 0; ++k) {
+            const Node& part = nodes_[paths_[static_cast<std::size_t>(left) * stride_ + static_cast<std::size_t>(k)]];
+            const auto read = model_.view.query(found.state, part.word);
+            found.log10 += double(read.log10) - part.log10;
+            found.state = read.state == part.state ? -1 : read.state;
+        }
+        if (nodes_[left].closed) found.state = -1;
+        return found;
+    }
 
     std::int32_t child(std::int32_t parent, std::int32_t word) {
         const std::uint64_t key = std::uint64_t(static_cast<std::uint32_t>(parent)) << 32 | static_cast<std::uint32_t>(word);
@@ -140,6 +170,7 @@ private:
     std::size_t stride_;
     std::vector<Node> nodes_;
     std::vector<std::int32_t> paths_;  // the nodes on the way to each
+    std::vector<Junction> junctions_ = std::vector<Junction>(1 << 13);
 };
 
 }  // namespace dragoman::search::chart

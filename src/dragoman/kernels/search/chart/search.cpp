@@ -15,12 +15,9 @@ void ChartSearch::Slack::add(double excess) {
     ++count;
     sum += excess;
     squares += excess * excess;
-}
-
-double ChartSearch::Slack::value() const {
-    if (count < 30) return std::numeric_limits<double>::infinity();
+    if (count < 30 || static_cast<std::int64_t>(count) % 16 != 0) return;  // a division and a root
     const double mean = sum / count;
-    return mean + std::sqrt(std::max(0.0, squares / count - mean * mean));
+    value = mean + std::sqrt(std::max(0.0, squares / count - mean * mean));
 }
 
 ChartSearch::ChartSearch(const ChartBatch& batch, const RuleOrder& order, std::size_t sentence,
@@ -100,15 +97,29 @@ void ChartSearch::fill(std::int32_t begin, std::int32_t end, Range& range) {
     range.last = static_cast<std::int32_t>(sorted_.size());
 }
 
-void ChartSearch::queue(std::int32_t number, std::int32_t rule, std::int32_t first, std::int32_t second) {
+ChartSearch::Queued ChartSearch::queue(std::int32_t number, std::int32_t rule, std::int32_t first, std::int32_t second) {
     const Cube& cube = cubes_[number];
     double estimate = cube.match >= 0 ? order_.estimates[cube.rules[rule]] + batch_.match_score(first_match_ + cube.match, cube.rules[rule]) : cube.glue;
     int parts = cube.match < 0;
     if (!cube.tails[0].empty()) estimate += items[cube.tails[0][first]].score, ++parts;
     if (!cube.tails[1].empty()) estimate += items[cube.tails[1][second]].score, ++parts;
     // A rule without holes scores what it is estimated to.
-    heap_.push_back({parts == 0 ? estimate : estimate + slack_[parts - 1].value(), static_cast<std::int32_t>(candidates_.size())});
+    const auto place = static_cast<std::int32_t>(candidates_.size());
     candidates_.push_back({estimate, 0.0, number, {rule, first, second}, -1});
+    return {parts == 0 ? estimate : estimate + slack_[parts - 1].value, place};
+}
+
+// Puts another in place of the best: one way down the heap, where taking one out and putting one in are two.
+void ChartSearch::replace_top(const Queued& queued) {
+    const std::size_t size = heap_.size();
+    std::size_t at = 0;
+    for (std::size_t child = 1; child < size; child = 2 * at + 1) {
+        if (child + 1 < size && heap_[child].score < heap_[child + 1].score) ++child;
+        if (!(queued.score < heap_[child].score)) break;
+        heap_[at] = heap_[child];
+        at = child;
+    }
+    heap_[at] = queued;
 }
 
 void ChartSearch::fill_by_cubes(std::int32_t begin, std::int32_t end) {
@@ -116,15 +127,13 @@ void ChartSearch::fill_by_cubes(std::int32_t begin, std::int32_t end) {
     heap_.clear();
     scored_states_.clear();
     scored_log10s_.clear();
-    for (std::size_t c = 0; c < cubes_.size(); ++c) queue(static_cast<std::int32_t>(c), 0, 0, 0);
+    for (std::size_t c = 0; c < cubes_.size(); ++c) heap_.push_back(queue(static_cast<std::int32_t>(c), 0, 0, 0));
     std::make_heap(heap_.begin(), heap_.end());
     double best = -std::numeric_limits<double>::infinity();
     // A candidate that recombines counts three quarters: it adds no item.
     const std::int64_t limit = 4 * std::int64_t(limits_.pop_limit);
     for (std::int64_t popped = 0; popped < limit && !heap_.empty() && !stop_;) {
-        std::pop_heap(heap_.begin(), heap_.end());
-        Queued queued = heap_.back();
-        heap_.pop_back();
+        Queued queued = heap_.front();
         Candidate& candidate = candidates_[queued.candidate];
         const Cube& cube = cubes_[candidate.cube];
         const auto [rule, first, second] = candidate.at;
@@ -137,12 +146,11 @@ void ChartSearch::fill_by_cubes(std::int32_t begin, std::int32_t end) {
             const int parts = (cube.match < 0) + (left >= 0) + (right >= 0);
             if (parts > 0) slack_[parts - 1].add(score - candidate.estimate);
             queued.score = score;
-            if (!heap_.empty() && heap_.front().score > score) {
+            if (heap_.size() > 1 && std::max(heap_[1].score, heap_[heap_.size() > 2 ? 2 : 1].score) > score) {
                 candidate.scored = static_cast<std::int32_t>(scored_states_.size() / std::max<std::size_t>(state_.size(), 1));
                 scored_states_.insert(scored_states_.end(), state_.begin(), state_.end());
                 scored_log10s_.insert(scored_log10s_.end(), log10s_.begin(), log10s_.end());
-                heap_.push_back(queued);
-                std::push_heap(heap_.begin(), heap_.end());
+                replace_top(queued);
                 continue;
             }
         } else {
@@ -159,12 +167,23 @@ void ChartSearch::fill_by_cubes(std::int32_t begin, std::int32_t end) {
                                         static_cast<std::int32_t>(cube.tails[1].size())};
         // One way leads to each place: by the tails first, then by the rules.
         const int first_axis = rule > 0 ? 2 : second > 0 ? 1 : 0;
+        bool replaced = false;  // the candidate that was at the top
         for (int k = first_axis; k < 3; ++k) {
             std::int32_t at[3] = {rule, first, second};
             const int axis = (k + 1) % 3;
             if (++at[axis] >= limits[axis]) continue;
-            queue(number, at[0], at[1], at[2]);
-            std::push_heap(heap_.begin(), heap_.end());
+            const Queued next = queue(number, at[0], at[1], at[2]);
+            if (!replaced) {
+                replace_top(next);
+            } else {
+                heap_.push_back(next);
+                std::push_heap(heap_.begin(), heap_.end());
+            }
+            replaced = true;
+        }
+        if (!replaced) {
+            std::pop_heap(heap_.begin(), heap_.end());
+            heap_.pop_back();
         }
     }
 }

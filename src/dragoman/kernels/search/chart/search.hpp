@@ -108,7 +108,8 @@ private:
     void add_cube(std::int32_t match);
     void finish();
 
-    void queue(std::int32_t cube, std::int32_t rule, std::int32_t first, std::int32_t second);
+    Queued queue(std::int32_t cube, std::int32_t rule, std::int32_t first, std::int32_t second);
+    void replace_top(const Queued& queued);
     // Scores a candidate in full: `state_` and `log10s_` are what comes of it. False if the target forbids it.
     bool evaluate(const Cube& cube, std::int32_t rule, std::int32_t first, std::int32_t second, double& score);
     bool place(const Cube& cube, std::int32_t rule, std::int32_t first, std::int32_t second);
@@ -148,8 +149,8 @@ private:
     NumberTable recombined_{64};
     struct Slack {
         double count = 0, sum = 0, squares = 0;
+        double value = std::numeric_limits<double>::infinity();
         void add(double excess);
-        double value() const;
     } slack_[3];
 };
 
