@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,9 +102,8 @@ def mbr(
     chosen = utility_of(utility)
     if cluster is not None and not isinstance(chosen, MetricUtility):
         raise UsageError("a function or neural metric runs in this process only; expected a metric, or no cluster")
-    store = ScoreCache(ScoreCache.default_path() if cache is True else Path(cache)) if cache else None
     estimation = UtilityEstimation(
-        PairScorer(chosen, store), ESTIMATORS.get(estimator).from_dict(options or {}), seed=seed, check=check
+        PairScorer(chosen, ScoreCache.of(cache)), ESTIMATORS.get(estimator).from_dict(options or {}), seed=seed, check=check
     )
     known = given.lists.sources if sources is None else lines_of(sources)
     if known is not None and len(known) != len(hypotheses):

@@ -21,6 +21,7 @@ from dragoman.metrics import METRICS
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.precomputed import Precomputed
+from dragoman.metrics.references import Tokenisation
 
 Vector = NDArray[np.float64]
 
@@ -121,6 +122,11 @@ class FunctionUtility:
     function: UtilityFunction
     takes_sources: bool
 
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
+
     def score(self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str]) -> ArrayLike:
         """Call the function."""
         given = (hypotheses, references, sources) if self.takes_sources else (hypotheses, references)
@@ -136,10 +142,10 @@ def utility_of(given: str | Metric | Utility | UtilityFunction) -> Utility:
     [2]
     """
     if isinstance(given, str):
-        name, _, options = given.strip().partition(":")
-        if name.lower() in UTILITIES.names() and name.lower() not in METRICS.names():
+        if names_utility(given):
+            name, _, options = given.strip().partition(":")
             return parse_options(UTILITIES.get(name.lower()), [part for part in options.split(",") if part])
-        given = _parsed(given)
+        given = known_metric(given)
     if isinstance(given, Metric):
         if isinstance(given, Precomputed):
             raise UsageError("precomputed scores belong to single hypotheses and cannot compare two strings")
@@ -151,10 +157,20 @@ def utility_of(given: str | Metric | Utility | UtilityFunction) -> Utility:
     raise UsageError(f"found {type(given).__name__} as a utility; expected a name, a function, or an object with score")
 
 
-def _parsed(text: str) -> Metric:
+def names_utility(text: str) -> bool:
+    """Return whether a text names a neural metric.
+
+    >>> names_utility("comet:model=FOLDER"), names_utility("bleu")
+    (True, False)
+    """
+    name = text.strip().partition(":")[0].lower()
+    return name in UTILITIES.names() and name not in METRICS.names()
+
+
+def known_metric(text: str, *, tokenise: Tokenisation | None = None) -> Metric:
     """Parse a metric; name the neural metrics too if there is none of that name."""
     try:
-        return parse_metric(text)
+        return parse_metric(text, tokenise=tokenise)
     except UsageError as error:
         if "is called" not in str(error):
             raise
