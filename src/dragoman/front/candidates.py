@@ -103,7 +103,10 @@ def mbr(
     if cluster is not None and not isinstance(chosen, MetricUtility):
         raise UsageError("a function or neural metric runs in this process only; expected a metric, or no cluster")
     estimation = UtilityEstimation(
-        PairScorer(chosen, ScoreCache.of(cache)), ESTIMATORS.get(estimator).from_dict(options or {}), seed=seed, check=check
+        PairScorer(chosen, ScoreCache.of(cache)),
+        ESTIMATORS.get(estimator).from_dict(options or {}),
+        seed=seed,
+        check=check,
     )
     known = given.lists.sources if sources is None else lines_of(sources)
     if known is not None and len(known) != len(hypotheses):
