@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -91,6 +91,16 @@ Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
 
 #: Tokenisers that sacreBLEU takes by itself for a language; all others get 13a.
 _SACREBLEU_DEFAULTS: Mapping[str, Tokenisation] = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
+
+
+@dataclass(frozen=True)
+class _ScoreMachine(Machine):
+    """Threads of this process, also by sacreBLEU's name for its workers."""
+
+    threads: Annotated[
+        int | None,
+        typer.Option("--threads", "--paired-jobs", "-j", min=0, help="Number of threads. Default, or 0: all cores."),
+    ] = None
 
 
 def _is_metric(text: str) -> bool:
@@ -177,7 +187,7 @@ def register(app: typer.Typer) -> None:
         as_json: Json = False,
         options: MetricFlags = MetricFlags(),
         output: SacrebleuOutput = SacrebleuOutput(),
-        machine: Machine = Machine(),
+        machine: _ScoreMachine = _ScoreMachine(),
     ) -> None:
         """Score translations against references; prints a table and the signatures of the metrics.
 
