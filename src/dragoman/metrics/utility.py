@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -58,8 +59,9 @@ class NeuralUtility(Options, ABC):
     """A neural metric by name, loaded on first use from a folder, a file, or the user's cache of downloaded models."""
 
     name: ClassVar[str]
-    #: The optional extra of the package that installs its library.
+    #: The optional extra of the package that installs its library, and the name of that library.
     extra: ClassVar[str]
+    library: ClassVar[str]
 
     model: str | None = option(None, "folder or file of the model, or the name of a downloaded one")
     batch_size: int = option(32, "pairs per call of the model", minimum=1)
@@ -83,6 +85,13 @@ class NeuralUtility(Options, ABC):
     @abstractmethod
     def signature(self) -> str:
         """Return the settings that reproduce the scores."""
+
+    def library_version(self) -> str:
+        """Return the name and version of the installed library, for signatures."""
+        try:
+            return f"{self.library}-{metadata.version(self.library)}"
+        except metadata.PackageNotFoundError:
+            raise self.missing_library() from None
 
     def missing_library(self) -> UsageError:
         """Return the error for a library that is not installed."""
