@@ -5,6 +5,7 @@ import pytest
 
 import dragoman as dm
 from dragoman.core.errors import DataError
+from dragoman.core.progress import ProgressRecorder
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.problems.problem import Problem
@@ -46,7 +47,7 @@ class Lists:
         return float(np.mean([self.score_of[text] for text in chosen]))
 
     def best_mean(self):
-        """The highest mean of any two weights: between two neighbouring directions where a choice changes, none does."""
+        """The highest mean of all weights; choices change only at directions where two candidates are equal."""
         features = np.stack([self.features["good"], self.features["noise"]], axis=1).reshape(SENTENCES, SIZE, 2)
         difference = (features[:, :, None] - features[:, None]).reshape(-1, 2)
         difference = difference[np.abs(difference).sum(axis=1) > 0]
@@ -101,11 +102,13 @@ def test_numbers_of_a_file_follow_hypotheses_that_are_reordered_or_dropped(tmp_p
     for numbers, sign in (("0.1 0.9 9.9 0.8 0.2", 1), ("0.9 0.1 9.9 0.2 0.8", -1)):
         scores.write_text(numbers.replace(" ", "\n") + "\n")
         goal = f"precomputed:path={scores}"
-        weights = dm.tune_reranker(path, ["zero", "one"], metric=goal, missing="drop", progress=False)
+        weights = dm.tune_reranker(path, ["zero", "one"], metric=goal, missing="drop", progress=ProgressRecorder())
         assert weights["f"] * sign > 0
     scores.write_text("1\n2\n3\n")
     with pytest.raises(DataError, match="has 3 lines, but there is a hypothesis 5"):
-        dm.tune_reranker(path, ["zero", "one"], metric=f"precomputed:path={scores}", missing="drop", progress=False)
+        dm.tune_reranker(
+            path, ["zero", "one"], metric=f"precomputed:path={scores}", missing="drop", progress=ProgressRecorder()
+        )
 
 
 def test_sources_and_cache_reach_the_goal(tmp_path):
