@@ -234,6 +234,7 @@ class TestScoresOfTexts:
         expected = utility_of(metric).score(HYPOTHESES, [""] * 4, SOURCES)
         assert dm.score(HYPOTHESES, metric=metric, sources=SOURCES).value == pytest.approx(np.mean(expected), abs=1e-6)
 
+    @pytest.mark.needs_threads  # PyTorch's do not survive a fork
     def test_the_command_keeps_scores_in_its_cache(self, comet, tmp_path, monkeypatch, capsys):
         from dragoman.cli.main import main
 
