@@ -15,11 +15,11 @@ import numpy as np
 import typer
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.comparison import check_systems, print_comparison, print_signatures
+from dragoman.cli.shell.comparison import check_comparison, print_comparison, print_signatures
 from dragoman.cli.shell.flags import Json, Machine, command
 from dragoman.cli.shell.metric_flags import MetricFlags
-from dragoman.cli.shell.sacrebleu_output import OutputFormat, PairedTest, SacrebleuOutput, SacrebleuReport
-from dragoman.cli.shell.scored_texts import ScoredTexts, TextFiles, downloaded_test_set
+from dragoman.cli.shell.sacrebleu_output import PairedTest, SacrebleuOutput, SacrebleuReport
+from dragoman.cli.shell.scored_texts import ScoredFiles, ScoredTexts, downloaded_test_set
 from dragoman.core.errors import UsageError
 from dragoman.core.files import open_output
 from dragoman.evaluation.statistics.comparison import Resampling
@@ -206,7 +206,7 @@ def register(app: typer.Typer) -> None:
         """
         runtime = machine.runtime() if not output.quiet else machine.runtime().quiet(warns=False)
         known = [] if test_set is None else downloaded_test_set(test_set, language_pair)
-        files = TextFiles.of(texts, reference, inputs, source=source, columns=references_per_line, test_set=known)
+        files = ScoredFiles.of(texts, reference, inputs, source=source, columns=references_per_line, test_set=known)
         form = None if as_json else output.format_for(like_sacrebleu=files.like_sacrebleu)
         labels = options.applied(metric or ["bleu"], strict=not files.like_sacrebleu, runtime=runtime)
         language = language if language_pair is None else language_pair.split("-")[-1]
@@ -220,7 +220,7 @@ def register(app: typer.Typer) -> None:
         chosen = _chosen(labels, found, how_tokenised, language, cache)
         if tested and form is None:
             how = Resampling(resamples, trials=trials if paired_ar else 0, samples=0, seed=seed or 0)
-            check_systems([system.name for system in found.systems], how, runtime)
+            check_comparison([system.name for system in found.systems], how, runtime)
             print_comparison(
                 _with_base_names(found),
                 chosen,
@@ -241,8 +241,9 @@ def register(app: typer.Typer) -> None:
             _write_sentences(sentences, scored)
         if form is not None:
             test = PairedTest("ar", trials) if paired_ar else PairedTest("bs", resamples) if paired else None
-            drawn = output.seed if seed is None else seed
-            _print_as_sacrebleu(found, scored, output, form, test, resamples if output.confidence else 0, drawn)
+            drawn, names = output.seed if seed is None else seed, [system.name for system in found.systems]
+            report = SacrebleuReport(names, scored, len(found.references), output, form=form, seed=drawn)
+            report.show(test, resamples if output.confidence else 0)
             return
         results = [
             one.summary(len(found.references), resamples, seed or 0, prepared=model is not None) for one in scored
@@ -318,8 +319,8 @@ def register(app: typer.Typer) -> None:
         """
         how = Resampling(resamples, trials, samples, tuple(sample_size or [300]), seed, correction)
         runtime, labels = machine.runtime(), metric or ["bleu"]
-        files = TextFiles.of(systems, reference, inputs, source=source)
-        check_systems(files.systems, how, runtime)
+        files = ScoredFiles.of(systems, reference, inputs, source=source)
+        check_comparison(files.systems, how, runtime)
         how_tokenised = _tokeniser_asked_for(labels, tokenise, model, strict=True)
         found = files.read(model, with_runs=True, runtime=runtime)
         chosen = _chosen(labels, found, how_tokenised, language, cache)
@@ -360,31 +361,6 @@ def _with_base_names(texts: ScoredTexts) -> ScoredTexts:
     return replace(
         texts, systems=[system._replace(name=name) for system, name in zip(texts.systems, short, strict=True)]
     )
-
-
-def _print_as_sacrebleu(
-    texts: ScoredTexts,
-    scored: Sequence[SystemScore],
-    output: SacrebleuOutput,
-    form: OutputFormat,
-    test: PairedTest | None,
-    resamples: int,
-    seed: int | None,
-) -> None:
-    names = [system.name for system in texts.systems]
-    report = SacrebleuReport(names, scored, len(texts.references), output, form=form, seed=seed)
-    if output.sentence_level:
-        if test is not None or resamples:
-            raise UsageError("there are no statistical tests of single sentences; expected one or the other")
-        report.print_sentences()
-    elif len(names) > 1:
-        if resamples:
-            raise UsageError(f"found --confidence and {len(names)} systems; expected --paired-bs or --paired-ar")
-        report.print_table(test)
-    elif test is not None:
-        raise UsageError("found 1 system; expected two or more to compare")
-    else:
-        report.print_system(resamples)
 
 
 def _write_sentences(path: Path, scored: Sequence[SystemScore]) -> None:

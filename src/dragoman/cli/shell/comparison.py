@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rich.console import Group
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.scored_texts import ScoredTexts, System
+from dragoman.cli.shell.scored_texts import ScoredSystem, ScoredTexts
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.runtime import Runtime
@@ -22,7 +22,7 @@ from dragoman.metrics.metric import Metric, Scorer
 from dragoman.metrics.tokeniser_choice import ChosenMetrics
 
 
-def check_systems(systems: Sequence[str], how: Resampling, runtime: Runtime) -> None:
+def check_comparison(systems: Sequence[str], how: Resampling, runtime: Runtime) -> None:
     """Refuse a single system, and warn of draws that are too few for so many pairs."""
     if len(systems) < 2:
         raise UsageError(f"found {len(systems)} system; expected two or more to compare")
@@ -71,7 +71,7 @@ def print_signatures(results: Sequence[Mapping[str, object]]) -> None:
 
 
 def _statistics(
-    metric: Metric, references: Sequence[Corpus], systems: Sequence[System], runtime: Runtime
+    metric: Metric, references: Sequence[Corpus], systems: Sequence[ScoredSystem], runtime: Runtime
 ) -> tuple[Scorer, list[NDArray[np.float64]]]:
     measured = [
         [measure(metric, metric.name, references, *run, runtime=runtime) for run in system.runs] for system in systems

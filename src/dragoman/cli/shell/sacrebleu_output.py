@@ -128,6 +128,22 @@ class SacrebleuReport:
         # sacreBLEU sorts metrics by their names.
         self._metrics = [by_label[label] for label in sorted(by_label, key=str.upper)]
 
+    def show(self, test: PairedTest | None, resamples: int) -> None:
+        """Print what is asked for; `resamples` are those of the confidence of a score, 0 for none."""
+        systems = len(self._systems)
+        if self._output.sentence_level:
+            if test is not None or resamples:
+                raise UsageError("there are no statistical tests of single sentences; expected one or the other")
+            self.print_sentences()
+        elif systems > 1:
+            if resamples:
+                raise UsageError(f"found --confidence and {systems} systems; expected --paired-bs or --paired-ar")
+            self.print_table(test)
+        elif test is not None:
+            raise UsageError("found 1 system; expected two or more to compare")
+        else:
+            self.print_system(resamples)
+
     def print_sentences(self) -> None:
         """Print a line for each sentence."""
         if len(self._systems) > 1 or len(self._metrics) > 1:

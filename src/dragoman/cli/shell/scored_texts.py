@@ -21,7 +21,7 @@ STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True)
-class TextFiles:
+class ScoredFiles:
     """Files to score. Texts are `like_sacrebleu` if the references are arguments, or a test set of sacreBLEU."""
 
     references: Sequence[Path]
@@ -41,7 +41,7 @@ class TextFiles:
         source: Path | None = None,
         columns: int = 1,
         test_set: Sequence[Path] = (),
-    ) -> TextFiles:
+    ) -> ScoredFiles:
         """Sort arguments: they are translations after --reference, and references before --input or without either."""
         rest = [*(arguments or [])]
         if reference is not None and systems is not None and rest:
@@ -75,7 +75,7 @@ class TextFiles:
         else:
             names, files = _parse_systems(self.systems) if with_runs else self._files()
             systems = [
-                System(name, [(str(file), _read(file, text)) for file in runs])
+                ScoredSystem(name, [(str(file), _read(file, text)) for file in runs])
                 for name, runs in zip(names, files, strict=True)
             ]
         for file, translations in (run for system in systems for run in system.runs):
@@ -111,7 +111,7 @@ class TextFiles:
         return names, [[Path(name)] for name in names]
 
 
-class System(NamedTuple):
+class ScoredSystem(NamedTuple):
     """A system by name, with its runs: translations with the name of their file."""
 
     name: str
@@ -124,7 +124,7 @@ class ScoredTexts:
 
     references: list[Corpus]
     sources: list[str] | None
-    systems: list[System]
+    systems: list[ScoredSystem]
 
     @property
     def translations(self) -> list[Corpus]:
@@ -151,7 +151,7 @@ def _read(path: Path, text: TextPreparation) -> Corpus:
     return Corpus.read(path) if text == TextPreparation() else Corpus.from_lines(text.target(read_lines(path)))
 
 
-def _tab_separated() -> list[System]:
+def _tab_separated() -> list[ScoredSystem]:
     """Read the systems in the columns of standard input, as sacreBLEU does."""
     rows = [line.split("\t") for line in read_lines(STANDARD_INPUT)]
     wrong = next((i for i, row in enumerate(rows) if len(row) != len(rows[0])), None)
@@ -160,7 +160,9 @@ def _tab_separated() -> list[System]:
         raise DataError(found, path=STANDARD_INPUT, line=wrong + 1, expected=f"{len(rows[0])}, as in line 1")
     columns = [[*column] for column in zip(*rows, strict=True)] or [[]]
     names = [f"System {i + 1}" for i in range(len(columns))]
-    return [System(name, [(name, Corpus.from_lines(column))]) for name, column in zip(names, columns, strict=True)]
+    return [
+        ScoredSystem(name, [(name, Corpus.from_lines(column))]) for name, column in zip(names, columns, strict=True)
+    ]
 
 
 def _parse_systems(texts: Sequence[str]) -> tuple[list[str], list[list[Path]]]:
