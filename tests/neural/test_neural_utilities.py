@@ -211,3 +211,67 @@ class TestMetricX:
         assert utility.needs_source
         one, other = (utility.score(HYPOTHESES, [text] * 4, SOURCES) for text in ("a", "b"))
         assert np.array_equal(one, other)
+
+
+class TestScoresOfTexts:
+    """Neural metrics in `score`, `compare` and as the goal of tuning."""
+
+    def test_the_score_is_the_mean_and_the_signature_says_of_what(self, comet, tmp_path):
+        metric = f"comet:model={comet}"
+        expected = utility_of(metric).score(HYPOTHESES, REFERENCES, SOURCES)
+        found = dm.score(HYPOTHESES, REFERENCES, metric, sources=SOURCES, cache=tmp_path / "scores")
+        assert found.value == pytest.approx(float(np.mean(expected)), abs=1e-6)
+        assert found.sentences == pytest.approx(expected, abs=1e-6)
+        assert "comet|nrefs:1|model:model@" in found.signature
+        assert "|lib:unbabel-comet-2." in found.signature
+        assert "|version:dragoman-" in found.signature
+        compared = dm.compare({"a": HYPOTHESES, "b": REFERENCES}, REFERENCES, metric, sources=SOURCES, trials=100)
+        assert compared.systems[0]["score"] == pytest.approx(found.value, abs=1e-6)
+        assert 0 < compared.pairs[0]["p_randomisation"] <= 1
+
+    def test_a_quality_estimate_scores_without_references(self, quality_estimate):
+        metric = f"comet:model={quality_estimate}"
+        expected = utility_of(metric).score(HYPOTHESES, [""] * 4, SOURCES)
+        assert dm.score(HYPOTHESES, metric=metric, sources=SOURCES).value == pytest.approx(np.mean(expected), abs=1e-6)
+
+    @pytest.mark.needs_threads  # PyTorch's do not survive a fork
+    def test_the_command_keeps_scores_in_its_cache(self, comet, tmp_path, monkeypatch, capsys):
+        from dragoman.cli.main import main
+
+        for name, lines in (("out", HYPOTHESES), ("ref", REFERENCES), ("src", SOURCES)):
+            (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+        monkeypatch.chdir(tmp_path)
+        printed = []
+        line = [
+            "score",
+            "--reference",
+            "ref",
+            "--source",
+            "src",
+            "-m",
+            f"comet:model={comet}",
+            "--cache",
+            "kept",
+            "out",
+        ]
+        for repeated in range(2):
+            if repeated:  # the second time, no model is asked
+                monkeypatch.setattr(Comet, "score", None)
+            monkeypatch.setattr("sys.argv", ["dragoman", *line, "--json"])
+            with pytest.raises(SystemExit) as ended:
+                main()
+            assert not ended.value.code
+            printed.append(json.loads(capsys.readouterr().out))
+        expected = dm.score(HYPOTHESES, REFERENCES, f"comet:model={comet}", sources=SOURCES, cache=tmp_path / "kept")
+        assert printed[0] == printed[1]
+        assert printed[0][0]["score"] == pytest.approx(expected.value, abs=1e-6)
+
+    def test_lists_are_tuned_to_a_neural_metric(self, comet):
+        lists = [["the cat sat", "a dog", "le chat"], ["the dog ran", "a cat", "dog"]]
+        metric, sources, references = f"comet:model={comet}", ["le chat", "chien"], ["the cat sat", "the dog"]
+        texts = [text for some in lists for text in some]
+        scores = utility_of(metric).score(texts, np.repeat(references, 3).tolist(), np.repeat(sources, 3).tolist())
+        features = {"right": scores, "wrong": -scores + [0.1, 0, 0, 0.1, 0, 0]}
+        weights = dm.tune_reranker(lists, references, metric=metric, sources=sources, features=features, progress=False)
+        best = [some[int(scores[3 * i : 3 * i + 3].argmax())] for i, some in enumerate(lists)]
+        assert dm.rerank(lists, weights, features=features) == best

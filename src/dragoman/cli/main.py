@@ -12,10 +12,10 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -50,7 +50,12 @@ def paragraphs(text: str) -> list[str]:
 
 
 class HelpCommand(TyperCommand):
-    """A command whose help has a section for its arguments, and one for each panel of its options."""
+    """A command whose help has a section for its arguments, and one for each panel of its options.
+
+    `several` has options that may be followed by several values, as in `-m bleu chrf`, with a test of what is a value.
+    """
+
+    several: ClassVar[Mapping[str, Callable[[str], bool]]] = {}
 
     def format_help_text(self, ctx: Context, formatter: Any) -> None:
         """Write the description of the command and its examples."""
@@ -63,7 +68,42 @@ class HelpCommand(TyperCommand):
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """Parse flags, old names included."""
         known = {flag.removeprefix("--").replace("-", "_"): flag for option in self.params for flag in option.opts}
-        return super().parse_args(ctx, [_current_flag(arg, known) for arg in args])
+        return super().parse_args(ctx, repeat_flags([_current_flag(arg, known) for arg in args], self._repeatable()))
+
+    def _repeatable(self) -> dict[str, Callable[[str], bool]]:
+        return {
+            flag: test
+            for name, test in self.several.items()
+            for option in self.params
+            if option.name == name
+            for flag in option.opts
+        }
+
+
+def repeat_flags(arguments: Sequence[str], several: Mapping[str, Callable[[str], bool]]) -> list[str]:
+    """Repeat an option before each of its values.
+
+    >>> repeat_flags(["-m", "bleu", "chrf", "out"], {"-m": lambda value: value != "out"})
+    ['-m', 'bleu', '-m', 'chrf', 'out']
+    """
+    found: list[str] = []
+    flag, values = "", 0
+    for at, argument in enumerate(arguments):
+        if argument == "--":
+            return [*found, *arguments[at:]]
+        if argument in several:
+            flag, values = argument, 0
+        elif argument.startswith("-") and argument != "-":
+            flag = ""
+        elif flag:
+            values += 1
+            if values > 1:
+                if several[flag](argument):
+                    found.append(flag)
+                else:
+                    flag = ""
+        found.append(argument)
+    return found
 
 
 def _current_flag(argument: str, known: Mapping[str, str]) -> str:

@@ -12,7 +12,7 @@ import typer
 from numpy.typing import NDArray
 from rich.console import Group
 
-from dragoman.cli.score import ReferenceFiles, Seed, print_signature
+from dragoman.cli.score import Cache, ReferenceFiles, Seed, print_signature
 from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import Machine, command, command_group
 from dragoman.cli.shell.loading import (
@@ -39,8 +39,10 @@ from dragoman.evaluation.statistics.significance import bootstrap_scores, confid
 from dragoman.formats.nbest.format import NBestFormat
 from dragoman.formats.nbest.order import IdOrderCheck, read_texts
 from dragoman.front.candidates import first_hypotheses
-from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import read_references, reference_files
+from dragoman.metrics.score_cache import ScoreCache
+from dragoman.metrics.utility import names_utility
+from dragoman.metrics.utility_metric import metric_of
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.problems.problem import Problem
@@ -88,6 +90,7 @@ def register(app: typer.Typer) -> None:
             "dragoman rerank tune --candidates dev.jsonl --reference dev.en --feature comet=dev.comet --out w.txt",
             "dragoman rerank tune --candidates batch.jsonl --order requests.jsonl --reference dev.en --out w.txt",
             "dragoman rerank tune --candidates dev.jsonl --reference dev.en --folds 5 --ablation --out w.txt",
+            "dragoman rerank tune --candidates dev.jsonl --reference dev.en --metric comet:model=FOLDER --out w.txt",
         ],
     )
     def tune(
@@ -105,7 +108,14 @@ def register(app: typer.Typer) -> None:
         method_option: Annotated[
             list[str] | None, typer.Option(help="NAME=VALUE for an option of the method; repeatable.")
         ] = None,
-        metric: Annotated[str, typer.Option(help="The metric to optimise; see `dragoman score --help`.")] = "bleu",
+        metric: Annotated[
+            str,
+            typer.Option(
+                help="The metric to optimise, also a neural one, or precomputed:path=FILE with a score for each"
+                " hypothesis; see `dragoman score --help`."
+            ),
+        ] = "bleu",
+        cache: Cache = None,
         start: Annotated[Path | None, typer.Option(help="Initial weights.")] = None,
         folds: Annotated[
             int,
@@ -124,12 +134,15 @@ def register(app: typer.Typer) -> None:
         Prints the scores of the lists' first hypotheses, of the choices under the new weights, and of the best and
         worst possible choices. BLEU of raw text uses sacreBLEU's tokeniser, as in `dragoman score`; `--metric
         bleu:tokenise=none` turns it off.
+
+        A neural metric scores each hypothesis once, and methods optimise the mean over sentences. It may need source
+        texts: those of the lists, or --source for lists that have none.
         """
         runtime = machine.runtime()
         tuner = parse_options(TUNERS.get(method), method_option or [])
         if not isinstance(tuner, Tuner):
             raise UsageError(f"{method} samples derivations of a model; lists need one of {', '.join(_methods())}")
-        parse_metric(metric)  # refuses what it cannot read before anything else is read
+        metric_of(metric)  # refuses what it cannot read before anything else is read
         by_id, wanted = _references_by_id(reference), output_order(order, source)
         references = read_references(reference, runtime=runtime) if by_id is None else []
         asked = _ListRequest(candidates, format_name, format_option, feature, missing)
@@ -137,6 +150,8 @@ def register(app: typer.Typer) -> None:
         failed = "refuse" if failed == "refuse" else None
         count = len(references[0]) if by_id is None and wanted is None else None
         lists = asked.read(failed=failed, sentences=count, runtime=runtime).lists
+        if source is not None and wanted is not None and lists.sources is None and len(wanted) == len(lists):
+            lists, wanted = replace(lists, sources=tuple(wanted.sources or ())), None
         if wanted is not None:
             lists = wanted.arrange(lists, candidates, runtime=runtime)
         elif by_id is None:
@@ -147,7 +162,8 @@ def register(app: typer.Typer) -> None:
             found = f"has {len(references[0])} lines, but {wanted.path if wanted else candidates} has {len(lists)}"
             raise DataError(found, path=reference[0], expected="as many")
         lists, references = without_empty(lists, references, runtime=runtime)
-        chosen, note = metric_of_lists(metric, lists, references)
+        store = ScoreCache(cache or ScoreCache.default_path()) if names_utility(metric) else None
+        chosen, note = metric_of_lists(metric, lists, references, cache=store)
         begin = first_weights(lists) if start is None else _fitting(start, lists)
         problem = problem_of_lists(lists, chosen, references, runtime=runtime)
         vector = begin.vector(problem.names)

@@ -1,4 +1,4 @@
-"""`dragoman score`: score translations with BLEU, TER, chrF and others, with confidence intervals and signatures.
+"""`dragoman score`: score translations with BLEU, TER, chrF, neural metrics and others, with confidence intervals.
 
 `dragoman compare`: compare systems by their scores and test the differences for significance.
 """
@@ -7,44 +7,51 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
-from rich.console import Group
 
 from dragoman.cli.shell import terminal
+from dragoman.cli.shell.comparison import check_comparison, print_comparison, print_signatures
 from dragoman.cli.shell.flags import Json, Machine, command
-from dragoman.core.corpus import Corpus
-from dragoman.core.errors import DataError, UsageError
-from dragoman.core.files import open_output, read_lines
-from dragoman.core.runtime import Runtime
-from dragoman.evaluation.statistics.comparison import Resampling, compare_systems, conclusive_text
+from dragoman.cli.shell.metric_flags import MetricFlags
+from dragoman.cli.shell.sacrebleu_output import PairedTest, SacrebleuOutput, SacrebleuReport
+from dragoman.cli.shell.scored_texts import ScoredFiles, ScoredTexts, downloaded_test_set
+from dragoman.core.errors import UsageError
+from dragoman.core.files import open_output
+from dragoman.evaluation.statistics.comparison import Resampling
 from dragoman.evaluation.statistics.intervals import SystemScore, full_signature, measure
-from dragoman.evaluation.statistics.significance import Correction, draws_needed
+from dragoman.evaluation.statistics.significance import Correction
 from dragoman.metrics import METRICS
-from dragoman.metrics.combined import tokenises
-from dragoman.metrics.metric import Metric, Scorer
-from dragoman.metrics.references import Tokenisation, read_references
-from dragoman.metrics.tokeniser_choice import metrics_for, mismatch
-from dragoman.model.bundle import Model
-from dragoman.text.preparation import TextPreparation
+from dragoman.metrics.metric import Metric
+from dragoman.metrics.references import Tokenisation
+from dragoman.metrics.score_cache import ScoreCache
+from dragoman.metrics.tokeniser_choice import ChosenMetrics, metrics_for, tokenises
+from dragoman.metrics.utility import UTILITIES, names_utility
 
-ReferenceFiles = Annotated[
-    list[Path],
+_REFERENCE = "Reference translations, one sentence per line; repeatable. `ref` stands for ref0, ref1 ..."
+ReferenceFiles = Annotated[list[Path], typer.Option("--reference", help=_REFERENCE)]
+AnyReferenceFiles = Annotated[
+    list[Path] | None, typer.Option("--reference", help=f"{_REFERENCE} The arguments are then translations.")
+]
+Inputs = Annotated[
+    list[str] | None,
     typer.Option(
-        "--reference", help="Reference translations, one sentence per line; repeatable. `ref` stands for ref0, ref1 ..."
+        "--input", "-i", help="Translations, one file for each system. The arguments before it are references."
     ),
 ]
 Metrics = Annotated[
     list[str] | None,
     typer.Option(
         "--metric",
+        "--metrics",
         "-m",
         help=f"One of {', '.join(METRICS.names())}, with options as in `bleu:lowercase=true` (separated by commas);"
-        " or a weighted sum such as `bleu-ter(case_sensitive=true)`. Repeatable. Default: bleu.",
+        " a weighted sum such as `bleu-ter(case_sensitive=true)`; or a neural metric with its model,"
+        f" NAME:model=FOLDER ({', '.join(UTILITIES.names())}). Several, or repeatable. Default: bleu.",
     ),
 ]
 Tokenise = Annotated[
@@ -63,11 +70,46 @@ Language = Annotated[
         " language. Default: guess from the script."
     ),
 ]
+LanguagePair = Annotated[
+    str | None,
+    typer.Option("--language-pair", "-l", help="The same as a pair of source and target language, such as `en-ja`."),
+]
+SourceText = Annotated[
+    Path | None, typer.Option("--source", help="Source text, one sentence per line, for neural metrics that read it.")
+]
+Cache = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache", help="File that keeps the scores of neural metrics. Default: one in the user's cache folder."
+    ),
+]
 PreparedBy = Annotated[
     Path | None,
     typer.Option("--model", help="Tokenise and lower-case both sides as this model does before they are compared."),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
+
+#: Tokenisers that sacreBLEU takes by itself for a language; all others get 13a.
+_SACREBLEU_DEFAULTS: Mapping[str, Tokenisation] = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
+
+
+@dataclass(frozen=True)
+class _ScoreMachine(Machine):
+    """Threads of this process, also by sacreBLEU's name for its workers."""
+
+    threads: Annotated[
+        int | None,
+        typer.Option("--threads", "--paired-jobs", "-j", min=0, help="Number of threads. Default, or 0: all cores."),
+    ] = None
+
+
+def _is_metric(text: str) -> bool:
+    """Return whether an argument after -m is another metric."""
+    return text.partition(":")[0].lower() in METRICS.names() or names_utility(text)
+
+
+#: Flags that sacreBLEU's users follow with several values.
+_SEVERAL = {"metric": _is_metric, "inputs": lambda text: True}
 
 
 def register(app: typer.Typer) -> None:
@@ -79,29 +121,73 @@ def register(app: typer.Typer) -> None:
         examples=[
             "dragoman score --reference test.en < test.out",
             "dragoman score --reference ref --metric bleu --metric chrf:word_order=2 system1.out system2.out",
-            "dragoman score --reference test.en -m BLEU -m chrF -tok 13a --paired system1.out system2.out",
+            "dragoman score --reference test.en --source test.fr -m comet:model=FOLDER system1.out system2.out",
             "dragoman score --reference test.en --metric ter --sentences scores.tsv --json test.out",
+            "dragoman score ref1 ref2 -i system1.out system2.out -m bleu chrf ter --paired-bs --format text",
         ],
+        several=_SEVERAL,
     )
     def score(
-        reference: ReferenceFiles,
-        hypotheses: Annotated[list[Path] | None, typer.Argument(help="Translations to score.")] = None,
+        texts: Annotated[
+            list[str] | None,
+            typer.Argument(help="Translations to score; without --reference the references, as in sacreBLEU."),
+        ] = None,
+        reference: AnyReferenceFiles = None,
+        inputs: Inputs = None,
         metric: Metrics = None,
         tokenise: Tokenise = None,
         language: Language = None,
+        language_pair: LanguagePair = None,
+        test_set: Annotated[
+            str | None, typer.Option("--test-set", "-t", help="A test set that sacreBLEU has downloaded; with -l.")
+        ] = None,
+        references_per_line: Annotated[
+            int, typer.Option("--num-refs", "-nr", min=1, help="References in each line, separated by tabs.")
+        ] = 1,
+        source: SourceText = None,
+        cache: Cache = None,
         model: PreparedBy = None,
         sentences: Annotated[
             Path | None, typer.Option(help="Write the score of each sentence to this file (TSV).")
         ] = None,
         resamples: Annotated[
-            int, typer.Option(min=0, help="Number of bootstrap resamples for 95 % intervals; 0: none.")
+            int,
+            typer.Option(
+                "--resamples",
+                "--confidence-n",
+                "-cin",
+                "--paired-bs-n",
+                "-pbsn",
+                min=0,
+                help="Number of bootstrap resamples for 95 % intervals and paired tests; 0: none.",
+            ),
         ] = 1000,
+        trials: Annotated[
+            int,
+            typer.Option("--trials", "--paired-ar-n", "-parn", min=1, help="Number of shuffles of --paired-ar."),
+        ] = 10_000,
         paired: Annotated[
-            bool, typer.Option("--paired", help="Compare the systems by the paired bootstrap, as `compare` does.")
+            bool,
+            typer.Option(
+                "--paired",
+                "--paired-bs",
+                "-pbs",
+                help="Compare the systems by the paired bootstrap, as `compare` does.",
+            ),
         ] = False,
-        seed: Seed = 0,
+        paired_ar: Annotated[
+            bool, typer.Option("--paired-ar", "-par", help="Compare the systems by approximate randomisation.")
+        ] = False,
+        seed: Annotated[
+            int | None, typer.Option("--seed", min=0, help="Random seed. Default: 0; for sacreBLEU's output, its own.")
+        ] = None,
+        force: Annotated[
+            bool, typer.Option("--force", help="Do not warn of texts that look differently prepared.")
+        ] = False,
         as_json: Json = False,
-        machine: Machine = Machine(),
+        options: MetricFlags = MetricFlags(),
+        output: SacrebleuOutput = SacrebleuOutput(),
+        machine: _ScoreMachine = _ScoreMachine(),
     ) -> None:
         """Score translations against references; prints a table and the signatures of the metrics.
 
@@ -111,43 +197,62 @@ def register(app: typer.Typer) -> None:
         BLEU, TER and chrF equal sacreBLEU's scores for the same text. For BLEU, raw text gets sacreBLEU's default
         tokeniser (13a, or the one for the language), and tokenised text gets none. The signature names the tokeniser,
         and the line below it gives the reason. Options of a metric: `dragoman methods show bleu`.
+
+        A neural metric's score is the mean over sentences; of several references the best one counts. Scores of
+        another program: `-m precomputed:path=FILE`.
+
+        SacreBLEU's command lines work as they are: with references as arguments (or a test set), its defaults hold and
+        its output is printed. With --reference, --format prints the same.
         """
-        labels, runtime = metric or ["bleu"], machine.runtime()
-        how_tokenised = _tokeniser_asked_for(labels, tokenise, model)
-        if paired:
-            if sentences is not None or resamples == 0:
-                raise UsageError("--paired goes without --sentences, and with resamples")
-            how = Resampling(resamples, trials=0, samples=0, seed=seed)
-            systems = list(map(str, hypotheses or []))
-            _compare_files(
-                systems,
-                reference,
-                labels,
+        runtime = machine.runtime() if not output.quiet else machine.runtime().quiet(warns=False)
+        known = [] if test_set is None else downloaded_test_set(test_set, language_pair)
+        files = ScoredFiles.of(texts, reference, inputs, source=source, columns=references_per_line, test_set=known)
+        form = None if as_json else output.format_for(like_sacrebleu=files.like_sacrebleu)
+        labels = options.applied(metric or ["bleu"], strict=not files.like_sacrebleu, runtime=runtime)
+        language = language if language_pair is None else language_pair.split("-")[-1]
+        how_tokenised = _tokeniser_asked_for(labels, tokenise, model, strict=not files.like_sacrebleu)
+        if files.like_sacrebleu and how_tokenised is None:
+            how_tokenised = _SACREBLEU_DEFAULTS.get(language or "", "13a")
+        tested = paired or paired_ar
+        if tested and (sentences is not None or resamples == 0):
+            raise UsageError("--paired goes without --sentences, and with resamples")
+        found = files.read(model, runtime=runtime.quiet(warns=False) if force else runtime)
+        chosen = _chosen(labels, found, how_tokenised, language, cache)
+        if tested and form is None:
+            how = Resampling(resamples, trials=trials if paired_ar else 0, samples=0, seed=seed or 0)
+            check_comparison([system.name for system in found.systems], how, runtime)
+            print_comparison(
+                _with_base_names(found),
+                chosen,
                 how,
-                tokenise=how_tokenised,
-                language=language,
-                model=model,
+                prepared=model is not None,
                 as_json=as_json,
+                digits=output.width,
                 runtime=runtime,
             )
             return
-        text = _preparation_of(model)
-        references = read_references(reference, text, runtime=runtime)
-        paths = hypotheses or [Path("-")]
-        texts = [_read_hypotheses(path, references, reference[0], text, runtime=runtime) for path in paths]
-        chosen = metrics_for(labels, references, texts, tokenise=how_tokenised, language=language)
         scored = [
-            measure(one, label, references, str(path), found, note=chosen.notes.get(label), runtime=runtime)
-            for path, found in zip(paths, texts, strict=True)
+            measure(one, label, found.references, file, text, note=chosen.notes.get(label), runtime=runtime)
+            for system in found.systems
+            for file, text in system.runs
             for label, one in chosen.metrics.items()
         ]
         if sentences is not None:
             _write_sentences(sentences, scored)
-        results = [found.summary(len(references), resamples, seed, prepared=model is not None) for found in scored]
+        if form is not None:
+            test = PairedTest("ar", trials) if paired_ar else PairedTest("bs", resamples) if paired else None
+            drawn, names = output.seed if seed is None else seed, [system.name for system in found.systems]
+            report = SacrebleuReport(names, scored, len(found.references), output, form=form, seed=drawn)
+            report.show(test, resamples if output.confidence else 0)
+            return
+        results = [
+            one.summary(len(found.references), resamples, seed or 0, prepared=model is not None) for one in scored
+        ]
         if as_json:
             print(json.dumps(results, indent=2, ensure_ascii=False))
         else:
-            _print_scores(results, f"{', '.join(map(str, reference))}")
+            digits = [one.metric.digits if output.width is None else output.width for one in scored]
+            _print_scores(results, ", ".join(map(str, files.references)) or str(files.source), digits)
 
     @command(
         app,
@@ -156,21 +261,35 @@ def register(app: typer.Typer) -> None:
             "dragoman compare --reference test.en baseline.out mert.out pro.out",
             "dragoman compare --reference ref mert=m1.out,m2.out,m3.out pro=p1.out,p2.out,p3.out",
             "dragoman compare --reference test.en --metric ter --sample-size 300 --sample-size 1000 a.out b.out",
+            "dragoman compare --reference test.en --source test.fr -m comet:model=FOLDER a.out b.out",
         ],
+        several=_SEVERAL,
     )
     def compare(
-        reference: ReferenceFiles,
         systems: Annotated[
-            list[str],
-            typer.Argument(help="Translations of each system: FILE, NAME=FILE or NAME=FILE,FILE,... (several runs)."),
-        ],
+            list[str] | None,
+            typer.Argument(
+                help="Translations of each system: FILE, NAME=FILE or NAME=FILE,FILE,... (several runs); references if"
+                " --input is given."
+            ),
+        ] = None,
+        reference: AnyReferenceFiles = None,
+        inputs: Inputs = None,
         metric: Metrics = None,
         tokenise: Tokenise = None,
         language: Language = None,
+        source: SourceText = None,
+        cache: Cache = None,
         model: PreparedBy = None,
-        resamples: Annotated[int, typer.Option(min=1, help="Number of resamples of the paired bootstrap.")] = 1000,
+        resamples: Annotated[
+            int,
+            typer.Option("--resamples", "--paired-bs-n", min=1, help="Number of resamples of the paired bootstrap."),
+        ] = 1000,
         trials: Annotated[
-            int, typer.Option(min=0, help="Number of shuffles of approximate randomisation; 0: none.")
+            int,
+            typer.Option(
+                "--trials", "--paired-ar-n", min=0, help="Number of shuffles of approximate randomisation; 0: none."
+            ),
         ] = 10_000,
         samples: Annotated[
             int, typer.Option(min=0, help="Test sets to draw, to estimate the proportion of conclusive ones; 0: none.")
@@ -196,54 +315,52 @@ def register(app: typer.Typer) -> None:
         deviation over runs and over test sentences (Clark et al. 2011).
 
         Among many pairs, some differ by chance. With --correction holm, p-values are corrected by Holm's step-down
-        method for all pairs, and `>` is based on them.
+        method for all pairs, and `>` is based on them. Metrics are those of `score`, neural ones included.
         """
         how = Resampling(resamples, trials, samples, tuple(sample_size or [300]), seed, correction)
-        labels = metric or ["bleu"]
-        _compare_files(
-            systems,
-            reference,
-            labels,
-            how,
-            tokenise=_tokeniser_asked_for(labels, tokenise, model),
-            language=language,
-            model=model,
-            as_json=as_json,
-            runtime=machine.runtime(),
-        )
+        runtime, labels = machine.runtime(), metric or ["bleu"]
+        files = ScoredFiles.of(systems, reference, inputs, source=source)
+        check_comparison(files.systems, how, runtime)
+        how_tokenised = _tokeniser_asked_for(labels, tokenise, model, strict=True)
+        found = files.read(model, with_runs=True, runtime=runtime)
+        chosen = _chosen(labels, found, how_tokenised, language, cache)
+        print_comparison(found, chosen, how, prepared=model is not None, as_json=as_json, runtime=runtime)
 
 
 def _tokeniser_asked_for(
-    metrics: Sequence[str], tokenise: Tokenisation | None, model: Path | None
+    metrics: Sequence[str], tokenise: Tokenisation | None, model: Path | None, *, strict: bool
 ) -> Tokenisation | None:
-    """Return the tokeniser asked for, `none` if a model prepares the text; refuse one that no metric uses."""
-    asked = [tokenises(metric) for metric in metrics]
-    if tokenise is not None and not any(asked):
+    """Return the tokeniser asked for, `none` if a model prepares the text; if strict, refuse one that nothing uses."""
+    open_choices = [tokenises(metric) for metric in metrics]  # which also refuses metrics that cannot be read
+    if tokenise is not None and strict and not any(open_choices):
         raise UsageError(f"--tokenize {tokenise} is for BLEU and NIST, but none of the metrics takes it")
     return "none" if tokenise is None and model is not None else tokenise
 
 
-def _preparation_of(model: Path | None) -> TextPreparation:
-    """Return the preparation of texts before they are compared: as a model does, or none."""
-    return TextPreparation() if model is None else Model.load(model).preparation()
+def _chosen(
+    labels: Sequence[str], texts: ScoredTexts, tokenise: Tokenisation | None, language: str | None, cache: Path | None
+) -> ChosenMetrics:
+    """Return the metrics; scores of neural ones are kept in the cache."""
+    store = ScoreCache(cache or ScoreCache.default_path()) if any(map(names_utility, labels)) else None
+    return metrics_for(
+        labels,
+        texts.references,
+        texts.translations,
+        tokenise=tokenise,
+        language=language,
+        sources=texts.sources,
+        cache=store,
+    )
 
 
-def _read_hypotheses(
-    path: Path, references: Sequence[Corpus], reference_path: Path, text: TextPreparation, *, runtime: Runtime
-) -> Corpus:
-    """Read the translations of one system; warn if they look too different from the references."""
-    as_it_is = text == TextPreparation()
-    hypotheses = Corpus.read(path) if as_it_is else Corpus.from_lines(text.target(read_lines(path)))
-    if len(hypotheses) != len(references[0]):
-        raise DataError(
-            f"has {len(hypotheses)} lines, but the reference {reference_path} has {len(references[0])}",
-            path=path,
-            expected="as many",
-        )
-    odd = mismatch(hypotheses, references[0])
-    if odd is not None:
-        runtime.warn(f"{path}: {odd}; the score is not meaningful (--model prepares both texts as a model does)")
-    return hypotheses
+def _with_base_names(texts: ScoredTexts) -> ScoredTexts:
+    """Return systems with the names of their files without folders, if these differ, as `compare` has them."""
+    short = [Path(system.name).name for system in texts.systems]
+    if len(set(short)) < len(short):
+        return texts
+    return replace(
+        texts, systems=[system._replace(name=name) for system, name in zip(texts.systems, short, strict=True)]
+    )
 
 
 def _write_sentences(path: Path, scored: Sequence[SystemScore]) -> None:
@@ -255,12 +372,12 @@ def _write_sentences(path: Path, scored: Sequence[SystemScore]) -> None:
             stream.write(("\t".join([str(number), *(f"{value:.6g}" for value in row)]) + "\n").encode())
 
 
-def _print_scores(results: Sequence[dict[str, object]], title: str) -> None:
+def _print_scores(results: Sequence[dict[str, object]], title: str, digits: Sequence[int]) -> None:
     rows = []
-    for result in results:
+    for result, n in zip(results, digits, strict=True):
         interval = result.get("interval")
-        shown = f"{interval[0]:.2f} to {interval[1]:.2f}" if isinstance(interval, list) else "-"
-        rows.append((result["system"], result["metric"], f"{result['score']:6.2f}", shown, _details(result)))
+        shown = f"{interval[0]:.{n}f} to {interval[1]:.{n}f}" if isinstance(interval, list) else "-"
+        rows.append((result["system"], result["metric"], f"{result['score']:{n + 4}.{n}f}", shown, _details(result)))
     columns = ["system", "metric", "score", "95 % interval", "precisions, brevity penalty, lengths"]
     used = len(columns) if any(row[-1] for row in rows) else -1
     console = terminal.output()
@@ -273,15 +390,6 @@ def print_signature(metric: Metric, references: int | None, *, prepared: bool = 
     print_signatures([{"signature": full_signature(metric, references, prepared=prepared), "note": note}])
 
 
-def print_signatures(results: Sequence[Mapping[str, object]]) -> None:
-    """Print the signatures of the scores in a table, and notes about tokenisers chosen by default."""
-    console = terminal.output()
-    for signature in dict.fromkeys(str(result["signature"]) for result in results):
-        console.print(signature, style="dim", markup=False)
-    for note in dict.fromkeys(str(result["note"]) for result in results if result.get("note")):
-        console.print(note, style="dim", markup=False)
-
-
 def _details(result: Mapping[str, Any]) -> str:
     """Format the details that sacreBLEU prints after a BLEU score."""
     if "precisions" not in result:
@@ -291,126 +399,3 @@ def _details(result: Mapping[str, Any]) -> str:
         f"{precisions} (BP = {result['brevity_penalty']:.3f} ratio = {result['length_ratio']:.3f}"
         f" hyp_len = {result['hypothesis_length']:.0f} ref_len = {result['reference_length']:.0f})"
     )
-
-
-def _compare_files(
-    systems: Sequence[str],
-    reference: Sequence[Path],
-    metrics: Sequence[str],
-    how: Resampling,
-    *,
-    tokenise: Tokenisation | None,
-    language: str | None,
-    model: Path | None,
-    as_json: bool,
-    runtime: Runtime,
-) -> None:
-    """Print a comparison of some systems by each metric."""
-    if len(systems) < 2:
-        raise UsageError(f"found {len(systems)} system; expected two or more to compare")
-    _warn_of_few_draws(how, len(systems), runtime)
-    prepared = _preparation_of(model)
-    references = read_references(reference, prepared, runtime=runtime)
-    names, files = _parse_systems(systems)
-    translations = [
-        [(str(file), _read_hypotheses(file, references, reference[0], prepared, runtime=runtime)) for file in runs]
-        for runs in files
-    ]
-    texts = [found for runs in translations for _, found in runs]
-    chosen = metrics_for(metrics, references, texts, tokenise=tokenise, language=language)
-    reports = []
-    for text, one in chosen.metrics.items():
-        scorer, statistics = _statistics(one, references, translations, runtime)
-        report = {"metric": text, **compare_systems(one, scorer, names, statistics, how)}
-        signature = full_signature(one, len(references), how.resamples, how.seed, prepared=model is not None)
-        note = {"note": chosen.notes[text]} if text in chosen.notes else {}
-        reports.append({**report, "signature": signature, **note})
-    if as_json:
-        print(json.dumps(reports, indent=2, ensure_ascii=False))
-    else:
-        for report in reports:
-            _print_comparison(report)
-
-
-def _warn_of_few_draws(how: Resampling, systems: int, runtime: Runtime) -> None:
-    pairs = systems * (systems - 1) // 2
-    needed = draws_needed(pairs)
-    for flag, draws in (("resamples", how.resamples), ("trials", how.trials)):
-        if how.correction == "holm" and 0 < draws < needed:
-            runtime.warn(
-                f"with --{flag} {draws} no p-value of {pairs} pairs can be significant; take at least {needed:,}"
-            )
-
-
-def _parse_systems(texts: Sequence[str]) -> tuple[list[str], list[list[Path]]]:
-    names, files = map(list, zip(*(_parse_system(text) for text in texts), strict=True))
-    short = [Path(name).name for name in names]
-    if len(set(short)) == len(short):
-        return short, files
-    if len(set(names)) < len(names):
-        raise UsageError("two systems have the same name; expected different ones, as in NAME=FILE")
-    return names, files
-
-
-def _parse_system(text: str) -> tuple[str, list[Path]]:
-    name, equals, files = text.partition("=")
-    if not equals or Path(text).exists():
-        return text, [Path(text)]
-    runs = [Path(file) for file in files.split(",") if file]
-    if not name or not runs:
-        raise UsageError(f"found '{text}'; expected FILE, NAME=FILE or NAME=FILE,FILE,...")
-    return name, runs
-
-
-def _statistics(
-    metric: Metric,
-    references: Sequence[Corpus],
-    systems: Sequence[Sequence[tuple[str, Corpus]]],
-    runtime: Runtime,
-) -> tuple[Scorer, list[NDArray[np.float64]]]:
-    measured = [[measure(metric, metric.name, references, *run, runtime=runtime) for run in runs] for runs in systems]
-    return measured[0][0].scorer, [np.stack([run.statistics for run in runs]) for runs in measured]
-
-
-def _print_comparison(report: dict[str, Any]) -> None:
-    console = terminal.output()
-    console.print(_system_table(report))
-    console.print()
-    console.print(_pair_table(report))
-    console.print()
-    console.print(report["order"], style="bold", markup=False)
-    print_signatures([report])
-
-
-def _system_table(report: dict[str, Any]) -> Group:
-    rows = [
-        (
-            row["system"],
-            len(row["runs"]),
-            f"{row['score']:.2f}",
-            f"{row['sd_runs']:.2f}" if "sd_runs" in row else "-",
-            f"{row['sd_sentences']:.2f}" if "sd_sentences" in row else "-",
-        )
-        for row in report["systems"]
-    ]
-    return terminal.table("Systems", ["system", "runs", report["metric"], "sd over runs", "sd over sentences"], rows)
-
-
-def _pair_table(report: dict[str, Any]) -> Group:
-    first = report["pairs"][0]
-    corrected = "p_bootstrap_holm" in first
-    tests = [f"{test}_holm" if corrected else test for test in ("p_bootstrap", "p_randomisation")]
-    rows = [
-        (
-            pair["better"],
-            pair["worse"],
-            f"{pair['difference']:+.2f}",
-            f"{pair['share_better']:.3f}",
-            *(f"{pair[test]:.4f}" if test in pair else "-" for test in tests),
-            *(conclusive_text(*found) for found in pair["conclusive"].values()),
-        )
-        for pair in report["pairs"]
-    ]
-    columns = ["better", "worse", "difference", "share", "p boot", "p rand", *(f"at {s}" for s in first["conclusive"])]
-    title = f"Pairs (p-values corrected by Holm's method for {len(rows)} pairs)" if corrected else "Pairs"
-    return terminal.table(title, columns, rows)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from dragoman.front.texts import File, Text, file_of, lines_of, open_runtime, ru
 from dragoman.metrics.pair_scores import PairScorer
 from dragoman.metrics.score_cache import ScoreCache
 from dragoman.metrics.utility import MetricUtility, Utility, UtilityFunction, utility_of
+from dragoman.metrics.utility_metric import GivenMetric
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.problems.problem import Problem
@@ -103,9 +104,11 @@ def mbr(
     chosen = utility_of(utility)
     if cluster is not None and not isinstance(chosen, MetricUtility):
         raise UsageError("a function or neural metric runs in this process only; expected a metric, or no cluster")
-    store = ScoreCache(ScoreCache.default_path() if cache is True else Path(cache)) if cache else None
     estimation = UtilityEstimation(
-        PairScorer(chosen, store), ESTIMATORS.get(estimator).from_dict(options or {}), seed=seed, check=check
+        PairScorer(chosen, ScoreCache.of(cache)),
+        ESTIMATORS.get(estimator).from_dict(options or {}),
+        seed=seed,
+        check=check,
     )
     known = given.lists.sources if sources is None else lines_of(sources)
     if known is not None and len(known) != len(hypotheses):
@@ -168,8 +171,10 @@ def tune_reranker(
     references: Text | Sequence[Text] | Mapping[str, str],
     *,
     method: str = "mert",
-    metric: str = "bleu",
+    metric: GivenMetric = "bleu",
     options: Mapping[str, Any] | None = None,
+    sources: Text | None = None,
+    cache: PathLike[str] | bool = False,
     features: Mapping[str, Sequence[float] | NDArray[np.float64]] | None = None,
     format: str | None = None,  # noqa: A002
     order: Order | None = None,
@@ -183,8 +188,10 @@ def tune_reranker(
 
     References are in the order of the lists, or found by id in a mapping or in a file of JSON lines with `id` and
     `text`. If `missing` is a number, a feature `NAME.missing` marks the hypotheses that it was filled in for. Sentences
-    without hypotheses are skipped. BLEU of raw text uses sacreBLEU's tokeniser, as in `score`. All else is as in
-    `rerank`.
+    without hypotheses are skipped. BLEU of raw text uses sacreBLEU's tokeniser, as in `score`. The metric may be any
+    that `score` takes: a neural metric or a function scores all hypotheses once, and methods optimise the mean over
+    sentences; `sources` (by default those of the lists) and `cache` are for these. "precomputed:path=FILE" reads scores
+    of hypotheses. All else is as in `rerank`.
 
     >>> lists = [["a cat sat", "the cat sat"], ["a dog", "dogs"]]
     >>> features = {"longer": [3.0, 3.0, 2.0, 1.0], "the": [0.0, 1.0, 0.0, 0.0]}
@@ -207,8 +214,13 @@ def tune_reranker(
         known = [Corpus.from_lines(lines_of(references))]  # type: ignore[arg-type]
     if len(lists) != len(known[0]):
         raise DataError(f"there are {len(lists)} lists for {len(known[0])} references", expected="one for each")
+    if sources is not None:
+        origins = tuple(lines_of(sources))
+        if len(origins) != len(lists):
+            raise DataError(f"there are {len(origins)} sources for {len(lists)} lists", expected="one for each")
+        lists = replace(lists, sources=origins)
     lists, known = without_empty(lists, known, runtime=runtime)
-    chosen, _ = metric_of_lists(metric, lists, known)
+    chosen, _ = metric_of_lists(metric, lists, known, cache=ScoreCache.of(cache))
     problem = problem_of_lists(lists, chosen, known, runtime=runtime)
     found = tune_problem(tuner, problem, first_weights(lists).vector(problem.names), seed=seed, runtime=runtime)
     return Weights(dict(zip(problem.names, found.tolist(), strict=True)))

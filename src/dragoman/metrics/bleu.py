@@ -144,7 +144,8 @@ class BleuScorer(ReferenceScorer):
     def details(self, statistics: NDArray[np.float64]) -> dict[str, object]:
         """Return precisions in per cent, smoothed as in the score, the brevity penalty, the lengths and their ratio."""
         length, reference_length = statistics[:2].tolist()
-        penalty = np.exp(1 - reference_length / length) if 0 < length < reference_length else float(length > 0)
+        short = length < reference_length
+        penalty = (np.exp(1 - reference_length / length) if length else 0.0) if short else 1.0
         shown, possible = _smoothed(statistics, self.metric.smoothing, self.metric.smoothing_value)
         matched = bool((statistics[2 : 2 + self.metric.order] > 0).any())
         precisions = 100 * np.divide(shown, possible, out=np.zeros(len(shown)), where=(possible > 0) & matched)

@@ -113,16 +113,6 @@ def parse_metric(text: str, *, tokenise: Tokenisation | None = None) -> Metric:
     return _made(name, options, tokenise)
 
 
-def tokenises(text: str) -> bool:
-    """Return whether the text of a metric leaves its tokeniser open.
-
-    >>> [tokenises(text) for text in ("bleu", "bleu:tokenise=13a", "chrf", "bleu-ter")]
-    [True, False, False, True]
-    """
-    one, other = (parse_metric(text, tokenise=choice).signature() for choice in ("none", "char"))
-    return one != other
-
-
 def _made(name: str, options: str, tokenise: Tokenisation | None) -> Metric:
     kind = _called(name)
     tokenises = tokenise is not None and any(field.name == "tokenise" for field in fields(kind))

@@ -46,6 +46,23 @@ class Scorer(ABC):
         return self.score(statistics)
 
 
+class MeanScorer(Scorer):
+    """A mean of sentence scores. Statistics are a summand and a divisor, which is 1 where sentences count the same."""
+
+    scale = 1.0
+
+    def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Score sums of statistics."""
+        summed, divisor = statistics[..., 0], statistics[..., 1]
+        return np.asarray(self.scale * (summed / np.where(divisor != 0, divisor, 1.0)))
+
+    def smooth_score(self, statistics: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Score one sum of statistics, and return the derivatives with respect to them."""
+        summed, divisor = statistics.tolist()
+        divisor = divisor or 1.0
+        return self.scale * summed / divisor, self.scale * np.array([1.0, -summed / divisor]) / divisor
+
+
 @dataclass(frozen=True)
 class Metric(Options, ABC):
     """A metric and its options."""
@@ -56,6 +73,11 @@ class Metric(Options, ABC):
     def higher_is_better(self) -> bool:
         """True if a higher score is better."""
         return True
+
+    @property
+    def digits(self) -> int:
+        """The decimals of a score that are worth reading: 2, or more for metrics on a scale from 0 to 1."""
+        return 2
 
     @abstractmethod
     def scorer(self, references: Sequence[Corpus]) -> Scorer:

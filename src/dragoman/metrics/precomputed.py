@@ -16,7 +16,7 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import read_lines
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
-from dragoman.metrics.metric import Metric, Scorer, signature
+from dragoman.metrics.metric import MeanScorer, Metric, signature
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,11 @@ class Precomputed(Metric):
     scale: float = option(1.0, "a factor for the score, such as 100")
     higher_is_better: bool = option(True, "a higher score is better")
 
+    @property
+    def digits(self) -> int:
+        """Scores may have any scale."""
+        return 4
+
     def scorer(self, references: Sequence[Corpus]) -> PrecomputedScorer:
         """Read the file; references are not needed."""
         return PrecomputedScorer(self)
@@ -52,15 +57,25 @@ class Precomputed(Metric):
         return replace(self, path=Path(str(self.path).replace("{}", system)))
 
 
-class PrecomputedScorer(Scorer):
+class PrecomputedScorer(MeanScorer):
     """Precomputed numbers of all hypotheses."""
 
     def __init__(self, metric: Precomputed):
         if metric.path is None:
             raise UsageError("precomputed needs the path of a file: precomputed:path=FILE")
-        self.metric = metric
+        self.metric, self.scale = metric, metric.scale
         columns = [metric.column] + ([metric.divisor] if metric.divisor else [])
         self.values = _read_columns(metric.path, columns)
+
+    def keep(self, rows: NDArray[np.int64]) -> None:
+        """Keep the numbers of some hypotheses, given by their positions in the file."""
+        if len(rows) and int(rows.max()) >= len(self.values):
+            raise DataError(
+                f"has {len(self.values)} lines, but there is a hypothesis {int(rows.max()) + 1}",
+                path=self.metric.path,
+                expected="one line for each hypothesis",
+            )
+        self.values = self.values[rows]
 
     def statistics(
         self, hypotheses: Corpus, sentences: NDArray[np.int64] | None = None, *, runtime: Runtime = Runtime()
@@ -73,11 +88,6 @@ class PrecomputedScorer(Scorer):
                 expected="one line for each hypothesis",
             )
         return self.values.copy()
-
-    def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Score sums of statistics."""
-        summed, divisor = statistics[..., 0], statistics[..., 1]
-        return np.asarray(self.metric.scale * (summed / np.where(divisor != 0, divisor, 1.0)))
 
 
 def _read_columns(path: Path, columns: list[int]) -> NDArray[np.float64]:

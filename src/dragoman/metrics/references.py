@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -301,25 +301,36 @@ def tokenise(corpus: Corpus, tokenisation: Tokenisation, *, lowercase: bool = Fa
     """Prepare text as sacreBLEU's BLEU does with one of its tokenisers; `none` does not tokenise."""
     if tokenisation == "none":
         return words_as_in_sacrebleu(corpus, lowercase=lowercase)
-    tokeniser = _sacrebleu_tokeniser(tokenisation)
+    tokeniser = sacrebleu_tokeniser(tokenisation)
     return change_lines(corpus, lambda line: tokeniser((line.lower() if lowercase else line).rstrip()))
+
+
+class SacrebleuTokeniser(Protocol):
+    """A tokeniser of sacreBLEU."""
+
+    def __call__(self, line: str) -> str:
+        """Tokenise a line."""
+
+    def signature(self) -> str:
+        """Return the tokeniser's name in signatures."""
 
 
 def tokeniser_installed(tokenisation: Tokenisation) -> bool:
     """Return whether a tokeniser is installed: those of MeCab need further packages."""
     try:
-        _sacrebleu_tokeniser(tokenisation)
+        sacrebleu_tokeniser(tokenisation)
     except UsageError:
         return False
     return True
 
 
 @functools.cache
-def _sacrebleu_tokeniser(tokenisation: Tokenisation) -> Callable[[str], str]:
+def sacrebleu_tokeniser(tokenisation: Tokenisation) -> SacrebleuTokeniser:
+    """Return a tokeniser of sacreBLEU; refuse one that is not installed."""
     from sacrebleu.metrics.bleu import BLEU  # slow to import, and rarely needed
 
     try:
-        found: Callable[[str], str] = BLEU(tokenize=tokenisation, force=True).tokenizer
+        found: SacrebleuTokeniser = BLEU(tokenize=tokenisation, force=True).tokenizer
     except (ImportError, RuntimeError):
         extra = tokenisation.partition("-")[0]
         wanted = f"pip install 'sacrebleu[{extra}]', or another tokeniser"

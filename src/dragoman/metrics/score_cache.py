@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,11 @@ class ScoreCache:
         path.parent.mkdir(parents=True, exist_ok=True)
         with self._open() as database:
             database.execute("CREATE TABLE IF NOT EXISTS scores (key BLOB PRIMARY KEY, score REAL) WITHOUT ROWID")
+
+    @classmethod
+    def of(cls, cache: os.PathLike[str] | bool) -> Self | None:
+        """Return the cache in a file, the user's own for True, and none for False."""
+        return cls(cls.default_path() if cache is True else Path(cache)) if cache else None
 
     @staticmethod
     def default_path() -> Path:

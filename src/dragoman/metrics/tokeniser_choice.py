@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman.core.corpus import Corpus
-from dragoman.metrics.combined import parse_metric, tokenises
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.references import Tokenisation, tokeniser_installed
+from dragoman.metrics.score_cache import ScoreCache
+from dragoman.metrics.utility import known_metric, names_utility
+from dragoman.metrics.utility_metric import GivenMetric, metric_of
 
 #: Shorter texts do not show how they were prepared.
 _ENOUGH_WORDS = 30
@@ -116,23 +118,40 @@ class ChosenMetrics:
 
 
 def metrics_for(
-    texts: Sequence[str],
+    given: Sequence[GivenMetric],
     references: Sequence[Corpus],
     outputs: Sequence[Corpus] = (),
     *,
     tokenise: Tokenisation | None = None,
     language: str | None = None,
+    sources: Sequence[str] | None = None,
+    cache: ScoreCache | None = None,
 ) -> ChosenMetrics:
-    """Parse metrics; where neither they nor `tokenise` name a tokeniser, the form of the text decides.
+    """Return metrics; where neither they nor `tokenise` name a tokeniser, the form of the text decides.
+
+    Utilities, such as neural metrics, get the `sources`, and their scores are kept in the `cache`.
 
     >>> metrics_for(["bleu", "chrf"], [Corpus.from_lines(["A cat sat."])]).notes
     {'bleu': 'tok:13a because the text looks raw'}
     """
-    asked = [text for text in texts if tokenises(text)] if tokenise is None else []
+    asked = [one for one in given if tokenises(one)] if tokenise is None and references else []
     chosen = tokeniser_of(references, outputs, language) if asked else None
     name = tokenise if chosen is None else chosen.name
-    found = {text: parse_metric(text, tokenise=name) for text in texts}
-    return ChosenMetrics(found, {} if chosen is None else dict.fromkeys(asked, chosen.note()))
+    metrics = [metric_of(one, tokenise=name, sources=sources, cache=cache) for one in given]
+    found = {one if isinstance(one, str) else metric.name: metric for one, metric in zip(given, metrics, strict=True)}
+    return ChosenMetrics(found, {} if chosen is None else {str(one): chosen.note() for one in asked})
+
+
+def tokenises(given: GivenMetric) -> bool:
+    """Return whether a metric is given by a text that leaves its tokeniser open.
+
+    >>> [tokenises(text) for text in ("bleu", "bleu:tokenise=13a", "chrf", "bleu-ter")]
+    [True, False, False, True]
+    """
+    if not isinstance(given, str) or names_utility(given):
+        return False
+    one, other = (known_metric(given, tokenise=choice).signature() for choice in ("none", "char"))
+    return one != other
 
 
 def mismatch(translations: Corpus, references: Corpus) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,6 +22,7 @@ from dragoman.metrics import METRICS
 from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.precomputed import Precomputed
+from dragoman.metrics.references import Tokenisation
 
 Vector = NDArray[np.float64]
 
@@ -57,8 +59,9 @@ class NeuralUtility(Options, ABC):
     """A neural metric by name, loaded on first use from a folder, a file, or the user's cache of downloaded models."""
 
     name: ClassVar[str]
-    #: The optional extra of the package that installs its library.
+    #: The optional extra of the package that installs its library, and the name of that library.
     extra: ClassVar[str]
+    library: ClassVar[str]
 
     model: str | None = option(None, "folder or file of the model, or the name of a downloaded one")
     batch_size: int = option(32, "pairs per call of the model", minimum=1)
@@ -82,6 +85,13 @@ class NeuralUtility(Options, ABC):
     @abstractmethod
     def signature(self) -> str:
         """Return the settings that reproduce the scores."""
+
+    def library_version(self) -> str:
+        """Return the name and version of the installed library, for signatures."""
+        try:
+            return f"{self.library}-{metadata.version(self.library)}"
+        except metadata.PackageNotFoundError:
+            raise self.missing_library() from None
 
     def missing_library(self) -> UsageError:
         """Return the error for a library that is not installed."""
@@ -121,6 +131,11 @@ class FunctionUtility:
     function: UtilityFunction
     takes_sources: bool
 
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
+
     def score(self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str]) -> ArrayLike:
         """Call the function."""
         given = (hypotheses, references, sources) if self.takes_sources else (hypotheses, references)
@@ -136,10 +151,10 @@ def utility_of(given: str | Metric | Utility | UtilityFunction) -> Utility:
     [2]
     """
     if isinstance(given, str):
-        name, _, options = given.strip().partition(":")
-        if name.lower() in UTILITIES.names() and name.lower() not in METRICS.names():
+        if names_utility(given):
+            name, _, options = given.strip().partition(":")
             return parse_options(UTILITIES.get(name.lower()), [part for part in options.split(",") if part])
-        given = _parsed(given)
+        given = known_metric(given)
     if isinstance(given, Metric):
         if isinstance(given, Precomputed):
             raise UsageError("precomputed scores belong to single hypotheses and cannot compare two strings")
@@ -151,10 +166,20 @@ def utility_of(given: str | Metric | Utility | UtilityFunction) -> Utility:
     raise UsageError(f"found {type(given).__name__} as a utility; expected a name, a function, or an object with score")
 
 
-def _parsed(text: str) -> Metric:
+def names_utility(text: str) -> bool:
+    """Return whether a text names a neural metric.
+
+    >>> names_utility("comet:model=FOLDER"), names_utility("bleu")
+    (True, False)
+    """
+    name = text.strip().partition(":")[0].lower()
+    return name in UTILITIES.names() and name not in METRICS.names()
+
+
+def known_metric(text: str, *, tokenise: Tokenisation | None = None) -> Metric:
     """Parse a metric; name the neural metrics too if there is none of that name."""
     try:
-        return parse_metric(text)
+        return parse_metric(text, tokenise=tokenise)
     except UsageError as error:
         if "is called" not in str(error):
             raise

@@ -3,6 +3,7 @@
 import pytest
 
 import dragoman as dm
+from dragoman.core.errors import DataError, UsageError
 from oracles.scored_text import OUTPUTS, REFERENCES, TOKENISERS, sacrebleu_of
 
 
@@ -38,3 +39,52 @@ def test_raw_lists_are_tuned_to_sacrebleus_default():
     features = {"first": [1.0, 0.0] * len(lists), "second": [0.0, 1.0] * len(lists)}
     weights = dm.tune_reranker(lists, REFERENCES["raw"], features=features, progress=False)
     assert dm.rerank(lists, weights, features=features) == REFERENCES["raw"]
+
+
+REFERENCES_OF_ANIMALS = ["the cat sat", "a dog ran home", "birds fly", "we saw it"]
+ANIMALS = {
+    "good": ["the cat sat", "a dog ran", "birds fly high", "we saw it"],
+    "bad": ["cat", "dog home", "bird flies", "saw us"],
+}
+
+
+def overlap(hypotheses, references):
+    return [len({*a.split()} & {*b.split()}) / 4 for a, b in zip(hypotheses, references, strict=True)]
+
+
+def test_a_function_scores_and_compares_like_the_same_numbers_in_files(tmp_path):
+    files = {name: tmp_path / name for name in ANIMALS}
+    for name, lines in ANIMALS.items():
+        files[name].write_text("".join(f"{line}\n" for line in lines))
+        numbers = overlap(lines, REFERENCES_OF_ANIMALS)
+        files[name].with_suffix(".numbers").write_text("".join(f"{number}\n" for number in numbers))
+        found = dm.score(lines, REFERENCES_OF_ANIMALS, overlap)
+        assert found.value == pytest.approx(sum(numbers) / 4)
+        assert found.sentences.tolist() == numbers
+        assert found.interval[0] <= found.value <= found.interval[1]
+        assert str(found).startswith(f"overlap {found.value:.4f} (")
+    by_function = dm.compare(ANIMALS, REFERENCES_OF_ANIMALS, overlap, trials=500)
+    metric = f"precomputed:path={tmp_path}/{{}}.numbers"
+    by_file = dm.compare(ANIMALS, REFERENCES_OF_ANIMALS, metric, trials=500)
+    assert by_function.order == "good > bad"
+    assert by_function.pairs == by_file.pairs
+    assert by_function.signature.startswith("overlap|nrefs:1|")
+
+
+def test_a_quality_estimate_needs_no_references(tmp_path):
+    class Estimate:
+        name, needs_source, needs_reference = "estimate", True, False
+
+        def score(self, hypotheses, references, sources):
+            return [len(a) - len(b) for a, b in zip(hypotheses, sources, strict=True)]
+
+        def signature(self):
+            return "estimate|model:none"
+
+    assert dm.score(["abc", "a"], metric=Estimate(), sources=["ab", "ab"], resamples=0).value == 0.0
+    with pytest.raises(UsageError, match="neither references nor sources"):
+        dm.score(["a"], metric=Estimate())
+    with pytest.raises(UsageError, match="bleu needs at least one reference"):
+        dm.score(["a"], sources=["a"])
+    with pytest.raises(DataError, match="has 1 lines, but the source has 2"):
+        dm.score(["a"], metric=Estimate(), sources=["a", "b"])

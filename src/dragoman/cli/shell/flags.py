@@ -208,19 +208,22 @@ def command(
     *,
     examples: Sequence[str],
     panels: Mapping[str, Sequence[str]] | None = None,
+    several: Mapping[str, Callable[[str], bool]] | None = None,
     **settings: Any,
 ) -> Callable[[Command], Command]:
     """Register a function as a command; its docstring and examples become its help.
 
-    `panels` are sections of the help with their parameters; main options come first.
+    `panels` are sections of the help with their parameters; main options come first. `several` are parameters whose
+    flags may be followed by several values, with a test of what is a value.
     """
+    kind = type("SeveralValuesCommand", (HelpCommand,), {"several": several or {}})
 
     def register(function: Command) -> Command:
         shown = "\n\n".join(f"{EXAMPLE}{example}" for example in examples)
         text = f"{inspect.getdoc(function) or ''}\n\n{HEADING}Examples\n\n{shown}"
         call = _expanded(function, panels or {})
         required = any(p.default is inspect.Parameter.empty for p in inspect.signature(call).parameters.values())
-        app.command(name, cls=HelpCommand, help=text, no_args_is_help=required, **settings)(call)
+        app.command(name, cls=kind, help=text, no_args_is_help=required, **settings)(call)
         return function
 
     return register

@@ -23,6 +23,7 @@ class BertScore(NeuralUtility):
 
     name: ClassVar[str] = "bertscore"
     extra: ClassVar[str] = "bertscore"
+    library: ClassVar[str] = "bert-score"
 
     layers: int = option(9, "layers of the encoder to use", minimum=1)
     value: Literal["precision", "recall", "f1"] = option("f1", "precision, recall, or their harmonic mean")
@@ -50,4 +51,11 @@ class BertScore(NeuralUtility):
     def signature(self) -> str:
         """Return the settings that reproduce the scores."""
         model = model_fingerprint(self.required_model("roberta-large"))
-        return signature(self.name, model=model, layers=self.layers, value=self.value, precision=self.precision)
+        return signature(
+            self.name,
+            model=model,
+            layers=self.layers,
+            value=self.value,
+            precision=self.precision,
+            lib=self.library_version(),
+        )

@@ -22,6 +22,7 @@ class Bleurt(NeuralUtility):
 
     name: ClassVar[str] = "bleurt"
     extra: ClassVar[str] = "bleurt"
+    library: ClassVar[str] = "bleurt-pytorch"
 
     max_length: int = option(512, "pieces of words per pair; what is longer is cut off", minimum=8)
 
@@ -42,7 +43,9 @@ class Bleurt(NeuralUtility):
     def signature(self) -> str:
         """Return the settings that reproduce the scores."""
         model = model_fingerprint(self.required_model("lucadiliello/BLEURT-20-D12"))
-        return signature(self.name, model=model, length=self.max_length, precision=self.precision)
+        return signature(
+            self.name, model=model, length=self.max_length, precision=self.precision, lib=self.library_version()
+        )
 
     def _batch(self, references: list[str], hypotheses: list[str]) -> Any:
         import torch

@@ -28,6 +28,7 @@ class Comet(NeuralUtility):
 
     name: ClassVar[str] = "comet"
     extra: ClassVar[str] = "comet"
+    library: ClassVar[str] = "unbabel-comet"
 
     @cached_property
     def _scorer(self) -> Any:
@@ -74,7 +75,7 @@ class Comet(NeuralUtility):
     def signature(self) -> str:
         """Return the settings that reproduce the scores."""
         model = model_fingerprint(self.required_model("Unbabel/wmt22-comet-da"))
-        return signature(self.name, model=model, precision=self.precision)
+        return signature(self.name, model=model, precision=self.precision, lib=self.library_version())
 
     def _batch(self, sources: list[str], hypotheses: list[str], references: list[str]) -> Any:
         import torch

@@ -32,6 +32,7 @@ class MetricX(NeuralUtility):
 
     name: ClassVar[str] = "metricx"
     extra: ClassVar[str] = "metricx"
+    library: ClassVar[str] = "transformers"
 
     tokenizer: str | None = option(None, "folder or name of the tokenizer; by default the model's")
     version: Literal["23", "24"] = option("24", "year of the model, which decides the form of its input")
@@ -84,7 +85,14 @@ class MetricX(NeuralUtility):
     def signature(self) -> str:
         """Return the settings that reproduce the scores."""
         model = model_fingerprint(self.required_model("google/metricx-24-hybrid-large-v2p6"))
-        return signature(self.name, model=model, year=self.version, reads=self.reads, precision=self.precision)
+        return signature(
+            self.name,
+            model=model,
+            year=self.version,
+            reads=self.reads,
+            precision=self.precision,
+            lib=self.library_version(),
+        )
 
     def _batch(self, texts: list[str]) -> Any:
         import torch

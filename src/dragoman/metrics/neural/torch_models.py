@@ -53,9 +53,10 @@ def load_model(utility: NeuralUtility, model: str, load: Callable[[str], T]) -> 
 
 
 def model_fingerprint(model: str) -> str:
-    """Return a short digest of a model's files, or its name if it is not a path: part of a signature.
+    """Return the name of a model's folder or file with a digest of its files, or its name if it is not a path.
 
-    Of each file the size, the begin and the end count, so that large models are quick to compare.
+    It is part of a signature. Of each file the size, the begin and the end count, so that large models are quick to
+    compare.
     """
     path = Path(model)
     if not path.exists():
@@ -69,7 +70,7 @@ def model_fingerprint(model: str) -> str:
                 digest.update(stream.read(_FINGERPRINT_BYTES))
                 stream.seek(max(0, size - _FINGERPRINT_BYTES))
                 digest.update(stream.read(_FINGERPRINT_BYTES))
-    return digest.hexdigest()
+    return f"{path.resolve().name}@{digest.hexdigest()}"
 
 
 def placed(model: Any, device: str, precision: str) -> Any:

@@ -15,8 +15,12 @@ from dragoman.core.feature_rows import FeatureRows, Weights
 from dragoman.core.files import PathLike
 from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
-from dragoman.metrics.metric import Metric
+from dragoman.metrics.combined import CombinedScorer
+from dragoman.metrics.metric import MeanScorer, Metric
+from dragoman.metrics.precomputed import PrecomputedScorer
+from dragoman.metrics.score_cache import ScoreCache
 from dragoman.metrics.tokeniser_choice import metrics_for
+from dragoman.metrics.utility_metric import GivenMetric
 from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.problems.evidence import DecodedLists
 from dragoman.tuning.problems.problem import MOST_DENSE, Problem, best_rows, weight_ranges
@@ -176,12 +180,15 @@ def without_empty(
     return nbest.take(there), [corpus.take(there) for corpus in references]
 
 
-def metric_of_lists(text: str, lists: NBest, references: Sequence[Corpus]) -> tuple[Metric, str | None]:
-    """Read a metric for lists, and return it with a note on the tokeniser that their text suggests, if any."""
+def metric_of_lists(
+    given: GivenMetric, lists: NBest, references: Sequence[Corpus], *, cache: ScoreCache | None = None
+) -> tuple[Metric, str | None]:
+    """Return a metric for lists, with a note on the tokeniser that their text suggests, if any."""
     filled = np.flatnonzero(np.diff(lists.sentences))
     firsts = Corpus(lists.vocab, lists.hypotheses.take(lists.sentences[:-1][filled]))
-    chosen = metrics_for([text], references, [firsts])
-    return chosen.metrics[text], chosen.notes.get(text)
+    chosen = metrics_for([given], references, [firsts], sources=lists.sources, cache=cache)
+    ((label, metric),) = chosen.metrics.items()
+    return metric, chosen.notes.get(label)
 
 
 def first_weights(nbest: NBest) -> Weights:
@@ -204,6 +211,9 @@ def problem_of_lists(
     names = list(nbest.features.names)
     sign = 1 if metric.higher_is_better else -1
     scorer = metric.scorer(references)
+    for part in [one for _, one in scorer.terms] if isinstance(scorer, CombinedScorer) else [scorer]:
+        if isinstance(part, PrecomputedScorer) and nbest.rows is not None:
+            part.keep(nbest.rows)
     return DecodedLists(nbest).problem(names, weight_ranges(names), scorer, sign=sign, runtime=runtime)
 
 
@@ -213,14 +223,30 @@ def tune_problem(
     """Tune weights on features that are brought to one scale, and return them for the features as they were.
 
     The scale of a feature is its standard deviation within lists, which is all that reranking sees of it. Scales make
-    the ranges of random starts, steps and penalties of all methods fit numbers of any size.
+    the ranges of random starts, steps and penalties of all methods fit numbers of any size. Means of sentence scores
+    are brought to the scale of sentence BLEU for the same reason: see `_USUAL_SPREAD`.
     """
     scales = _scales(problem)
     features = replace(problem.features, values=problem.features.values / scales[problem.features.ids])
     rng = np.random.default_rng(seed)
-    scaled = replace(problem, features=features)
+    scaled = replace(problem, features=features, statistics=_scaled_goal(problem))
     found = tuner.optimise(scaled, start * scales, rng=rng, runtime=runtime).weights
     return np.asarray(found / scales)
+
+
+#: Standard deviation of sentence scores within lists, in points, to which neural metrics are scaled for tuning:
+#: thresholds, margins and temperatures of the methods are meant for sentence BLEU, which spreads like that.
+_USUAL_SPREAD = 10.0
+
+
+def _scaled_goal(problem: Problem) -> NDArray[np.float64]:
+    """Return the statistics, scaled if the score is a mean of sentence scores; that changes no choice."""
+    if not isinstance(problem.scorer, MeanScorer) or not (problem.statistics[:, 1] == 1).all():
+        return problem.statistics
+    values, sizes = problem.statistics[:, 0], np.diff(problem.sentences)
+    means = np.add.reduceat(values, problem.sentences[:-1]) / sizes
+    spread = abs(problem.scorer.scale) * float(np.sqrt(np.mean((values - np.repeat(means, sizes)) ** 2)))
+    return problem.statistics * [_USUAL_SPREAD / spread if spread > 1e-12 else 1.0, 1.0]
 
 
 def _scales(problem: Problem) -> NDArray[np.float64]:
