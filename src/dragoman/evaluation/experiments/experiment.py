@@ -24,7 +24,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -146,6 +146,10 @@ class Experiment:
             for (method, seed), job in self.plan.jobs().items()
         }
 
+    def untuned_translations(self, *, runtime: Runtime = Runtime()) -> Callable[[], None]:
+        """Return a function that translates under the initial weights; its models must have been trained."""
+        return partial(_translate_untuned, self._translations(self.plan.job, self.untuned, runtime))
+
     def run(self, *, runtime: Runtime = Runtime()) -> None:
         """Do all that is not done yet; workers of a cluster must see the model, the texts and this folder."""
         plan, workers = self.plan, runtime.workers
@@ -154,7 +158,7 @@ class Experiment:
         workers.require([RequiredFile.of(plan.job.model, model_digest), RequiredFile.of(self.out / _PLAN, digest_file)])
         share = Runtime(threads=workers.threads_of(len(plan.methods) * len(plan.seeds)))
         cells = {f"{method}, seed {seed}": cell for (method, seed), cell in self.cells(runtime=share).items()}
-        first = partial(_translate_untuned, self._translations(plan.job, self.untuned, share))
+        first = self.untuned_translations(runtime=share)
         if any(cell.translations.is_older for cell in cells.values()):
             runtime.warn(f"{self.out}: was written by an older version without checksums: damage may go unnoticed")
         with runtime.stage("the experiment") as progress_callback:
