@@ -48,15 +48,29 @@ def significance(asked: Mapping[str, Any], results: Results) -> str | None:
     return f"Differences, {asked['from']}:\n\n{markdown(columns, shown)}"
 
 
+def listing(asked: Mapping[str, Any], results: Results) -> str | None:
+    """Return rows of a file as they are: some columns, or with `pivot` a column for each value of one of them."""
+    rows = results.select({"from": asked["from"], "file": asked["file"], **asked.get("where", {})})
+    if not rows:
+        return None
+    if "pivot" in asked:
+        line, column, value, *more = asked["pivot"]
+        names = list(dict.fromkeys(row[column] for row in rows))
+        cells: dict[str, dict[str, str]] = {}
+        for row in rows:
+            cells.setdefault(row[line], {name: row[name] for name in more})[row[column]] = row[value]
+        shown = [[key, *(found.get(name, MISSING) for name in [*names, *more])] for key, found in cells.items()]
+        return f"{asked['title']}:\n\n{markdown([line, *names, *more], shown)}"
+    columns = asked["columns"]
+    return f"{asked['title']}:\n\n{markdown(columns, ([row[name] for name in columns] for row in rows))}"
+
+
 def tables(plan: Mapping[str, Any], results: Results) -> Iterator[str]:
     """Yield the parts of a plan's section that are tables."""
     for paper in plan.get("paper", []):
         yield paper_table(paper)
-    for ours in plan.get("ours", []):
-        found = our_table(ours, results)
-        if found is not None:
-            yield found
-    for asked in plan.get("significance", []):
-        found = significance(asked, results)
-        if found is not None:
-            yield found
+    for key, make in (("ours", our_table), ("listing", listing), ("significance", significance)):
+        for asked in plan.get(key, []):
+            found = make(asked, results)
+            if found is not None:
+                yield found
