@@ -90,13 +90,18 @@ def _write_surfaces(experiment: Experiment, tuned: TuningResults, out: Path) -> 
 
 
 def _write_numbers(experiment: Experiment, tuned: TuningResults, out: Path) -> None:
-    """Write all numbers that methods report of their iterations."""
+    """Write all numbers that methods report of their iterations, and the highest of each run."""
     rows: list[Sequence[object]] = [("method", "seed", "iteration", "number", "value")]
     for method in experiment.plan.methods:
         for key in ("score", *tuned.own_numbers(method)):
             for seed, found in zip(experiment.plan.seeds, tuned.numbers(method, key), strict=True):
                 rows += [(method.name, seed, int(iteration), key, value) for iteration, value in found.tolist()]
     write_table(out / "numbers.csv", rows)
+    best: dict[tuple[object, ...], float] = {}
+    for method_name, seed, _, key, value in rows[1:]:
+        name = method_name, seed, key
+        best[name] = max(best.get(name, float("-inf")), float(str(value)))
+    write_table(out / "best.csv", [("method", "seed", "number", "value"), *((*name, v) for name, v in best.items())])
 
 
 def collect_measure(made: Path, recipe: Mapping[str, Any], out: Path) -> None:
