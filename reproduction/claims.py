@@ -63,7 +63,8 @@ def read_claims(paper: Paper) -> list[Claim]:
     for row in read_toml(path).get("claim", []):
         if unknown := set(row) - _KEYS:
             raise DataError(f"has a claim with '{sorted(unknown)[0]}'", path=path)
-        claim = Claim(**{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()})
+        values: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in row.items()}
+        claim = Claim(**values)
         if claim.verdict not in VERDICTS:
             raise DataError(f"{claim.id}: verdict {claim.verdict!r}", path=path, expected=", ".join(VERDICTS))
         if missing := [name for name in claim.plans if name not in plans]:

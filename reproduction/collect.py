@@ -84,8 +84,8 @@ def _write_surfaces(experiment: Experiment, tuned: TuningResults, out: Path) -> 
                 "around": surface.zoom(40, reach),
             }.items():
                 places, lowest, highest = outline(*surface.within(low, high), _COLUMNS)
-                for row in zip(places.tolist()[: len(lowest)], lowest.tolist(), highest.tolist(), strict=True):
-                    rows.append((surface.name, part, *row))
+                columns = zip(places.tolist()[: len(lowest)], lowest.tolist(), highest.tolist(), strict=True)
+                rows += [(surface.name, part, *row) for row in columns]
     write_table(out / "surfaces.csv", rows)
 
 
@@ -98,9 +98,9 @@ def _write_numbers(experiment: Experiment, tuned: TuningResults, out: Path) -> N
                 rows += [(method.name, seed, int(iteration), key, value) for iteration, value in found.tolist()]
     write_table(out / "numbers.csv", rows)
     best: dict[tuple[object, ...], float] = {}
-    for method_name, seed, _, key, value in rows[1:]:
-        name = method_name, seed, key
-        best[name] = max(best.get(name, float("-inf")), float(str(value)))
+    for row in rows[1:]:
+        name = row[0], row[1], row[3]
+        best[name] = max(best.get(name, float("-inf")), float(str(row[4])))
     write_table(out / "best.csv", [("method", "seed", "number", "value"), *((*name, v) for name, v in best.items())])
 
 

@@ -95,8 +95,8 @@ def filled(value: Any, names: Mapping[str, str]) -> Any:
     ['fr-en: {other}', 3]
     """
     if isinstance(value, str):
-        known = {name for _, name, _, _ in Formatter().parse(value) if name in names}
-        for name in known:
+        known = {name for _, name, _, _ in Formatter().parse(value) if name and name in names}
+        for name in sorted(known):
             value = value.replace(f"{{{name}}}", names[name])
         return value
     if isinstance(value, Mapping):

@@ -162,4 +162,3 @@ def _slug(name: str) -> str:
 
 def _wrapped(text: str) -> str:
     return textwrap.fill(" ".join(text.split()), _WIDTH, break_long_words=False, break_on_hyphens=False)
-

@@ -7,7 +7,6 @@ import hashlib
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
@@ -18,7 +17,7 @@ Row = Mapping[str, str]
 #: Keys of a cell that do not select rows.
 _OWN = frozenset({"label", "from", "file", "column", "show", "decimals", "base", "factor"})
 
-MISSING = "–"
+MISSING = "\u2013"
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,8 @@ def formatted(values: Sequence[float], show: str, decimals: int) -> str:
         return f"{fmean(values):.{decimals}f} ({stdev(values):.{decimals}f})"
     if show == "sd":
         return f"{stdev(values):.{decimals}f}" if len(values) > 1 else MISSING
-    number = {"min": min, "max": max, "sum": sum, "count": len}.get(show, fmean)(values)
+    reduced = {"min": min(values), "max": max(values), "sum": sum(values), "count": len(values)}
+    number = reduced.get(show, fmean(values))
     return f"{number:.{decimals}f}"
 
 

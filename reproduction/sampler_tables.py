@@ -1,9 +1,9 @@
 """Tables of the sampler's diagnostics, as CSV: what `dragoman diagnose` and others write, in rows.
 
-    python -m reproduction.sampler_tables diagnosis OUT LABEL=diagnostics.json ...
-    python -m reproduction.sampler_tables join OUT NAME LABEL=table.csv ...     one table with a column NAME of labels
-    python -m reproduction.sampler_tables disconnected OUT MODEL TEXT ...
-    python -m reproduction.sampler_tables speed OUT MODEL WEIGHTS TEXT SAMPLES ...
+python -m reproduction.sampler_tables diagnosis OUT LABEL=diagnostics.json ...
+python -m reproduction.sampler_tables join OUT NAME LABEL=table.csv ...     one table with a column NAME of labels
+python -m reproduction.sampler_tables disconnected OUT MODEL TEXT ...
+python -m reproduction.sampler_tables speed OUT MODEL WEIGHTS TEXT SAMPLES ...
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import csv
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,4 +87,10 @@ def speed(out: str, model: str, weights: str, text: str, *sizes: str) -> None:
 
 
 if __name__ == "__main__":
-    {"diagnosis": diagnosis, "join": join, "disconnected": disconnected, "speed": speed}[sys.argv[1]](*sys.argv[2:])
+    commands: dict[str, Callable[..., None]] = {
+        "diagnosis": diagnosis,
+        "join": join,
+        "disconnected": disconnected,
+        "speed": speed,
+    }
+    commands[sys.argv[1]](*sys.argv[2:])
