@@ -10,7 +10,24 @@ from dragoman.evaluation.figures.svg import COLOURS, figure_svg, panel_grid
 from reproduction.results import Results
 
 #: Keys of a picture that are not those of its cells.
-_OWN = frozenset({"name", "title", "kind", "x", "y", "x_label", "y_label", "log_x", "panels", "series", "lines", "alt"})
+_OWN = frozenset(
+    {
+        "name",
+        "title",
+        "kind",
+        "x",
+        "y",
+        "x_label",
+        "y_label",
+        "log_x",
+        "panels",
+        "groups",
+        "series",
+        "lines",
+        "alt",
+        "base",
+    }
+)
 
 
 def draw(picture: Mapping[str, Any], results: Results) -> str | None:
@@ -35,7 +52,9 @@ def draw(picture: Mapping[str, Any], results: Results) -> str | None:
 
 
 def _has_numbers(picture: Mapping[str, Any], panel: Mapping[str, Any], results: Results) -> bool:
-    return any(results.select({**panel, **series}) for series in picture["series"])
+    groups = panel.get("groups", picture.get("groups", [{}]))
+    cell = {key: value for key, value in panel.items() if key != "groups"}
+    return any(results.select({**cell, **group, **series}) for group in groups for series in picture["series"])
 
 
 def _curve(cell: Mapping[str, Any], picture: Mapping[str, Any], results: Results) -> list[tuple[float, list[float]]]:
