@@ -24,15 +24,24 @@ from dragoman.evaluation.reports.experiment_report import ExperimentReport
 from dragoman.evaluation.statistics.candidate_ranks import candidate_ranks
 from dragoman.evaluation.statistics.error_surfaces import error_surfaces, outline
 from reproduction.layout import HERE
+from reproduction.times import Took
 
 _TABLES = ("runs", "curves", "weights", "pairs", "conclusive", "scales", "decoding_scores")
 _CANDIDATES, _COLUMNS = 9, 120
 
 
 def collect_experiment(
-    experiment: Experiment, recipe: Mapping[str, Any], out: Path, *, runtime: Runtime = Runtime()
+    experiment: Experiment,
+    recipe: Mapping[str, Any],
+    out: Path,
+    took: Sequence[Took],
+    *,
+    runtime: Runtime = Runtime(),
 ) -> None:
-    """Write the tables of an experiment's report, durations of its runs, and what the recipe asks for besides."""
+    """Write the tables of an experiment's report, durations of its runs, and what the recipe asks for besides.
+
+    Of each run: `seconds` is the duration of tuning, `whole` that of the step, with translations (0 if unknown).
+    """
     ExperimentReport(experiment, runtime=runtime.here().quiet()).write()
     tables = [*_TABLES, *recipe.get("keep", [])]
     for path in (experiment.out / f"{name}.csv" for name in tables):
@@ -40,13 +49,14 @@ def collect_experiment(
             with path.open(encoding="utf-8", newline="") as stream:
                 write_table(out / path.name, csv.reader(stream))
     tuned = TuningResults(experiment)
-    lines = sum(1 for _ in experiment.plan.job.source.open("rb"))
-    times: list[Sequence[object]] = [("step", "kind", "lines", "method", "seed", "iterations", "seconds")]
+    steps = iter(took)
+    times: list[Sequence[object]] = [("step", "kind", "lines", "method", "seed", "iterations", "seconds", "whole")]
     for method in experiment.plan.methods:
         counts, seconds = tuned.iterations(method).tolist(), tuned.seconds(method).tolist()
-        for seed, count, took in zip(experiment.plan.seeds, counts, seconds, strict=True):
-            kind = f"{recipe['name']} {method.name}"
-            times.append((f"{kind}, seed {seed}", kind, lines, method.name, seed, count, f"{took:.1f}"))
+        for seed, count, tuning in zip(experiment.plan.seeds, counts, seconds, strict=True):
+            step = next(steps)
+            row = step.step, step.kind, step.lines, method.name, seed, count, f"{tuning:.1f}", f"{step.seconds:.1f}"
+            times.append(row)
     write_table(out / "times.csv", times)
     for extra in recipe.get("extras", []):
         {"ranks": _write_ranks, "surfaces": _write_surfaces, "numbers": _write_numbers}[extra](experiment, tuned, out)

@@ -107,7 +107,7 @@ def _run(work: Work, times: Times, results: Path, settings: Settings) -> bool:
         return False
     if fitting or not (results / "origin.toml").exists():
         begun = time.monotonic()
-        work.collect(results, runtime=Runtime(threads=settings.processes))
+        work.collect(results, times, runtime=Runtime(threads=settings.processes))
         _say(f"{work.title}: results in {results} ({in_words(time.monotonic() - begun)})")
     return True
 

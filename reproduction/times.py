@@ -42,6 +42,10 @@ class Times:
         finally:
             os.close(opened)
 
+    def recorded(self, step: str) -> float | None:
+        """Return the duration of a step in this working folder, the last if there are several."""
+        return next((took.seconds for took in reversed(list(self._here())) if took.step == step), None)
+
     def estimate(self, step: str, kind: str, lines: int) -> float | None:
         """Return how many seconds a step will take: as long as before, or as others of its kind, by their lines."""
         same = [took.seconds for took in self._all if took.step == step and took.lines == lines]
@@ -68,7 +72,8 @@ def _published(files: Iterable[Path]) -> Iterable[Took]:
     for path in files:
         with path.open(encoding="utf-8", newline="") as stream:
             for row in csv.DictReader(stream):
-                yield Took(row["step"], row["kind"], int(row["lines"]), float(row["seconds"]))
+                if float(row["whole"]):
+                    yield Took(row["step"], row["kind"], int(row["lines"]), float(row["whole"]))
 
 
 def in_words(seconds: float) -> str:

@@ -96,8 +96,8 @@ class Work:
         """Return name, kind and lines of its steps, before texts and models are there."""
         raise NotImplementedError
 
-    def collect(self, results: Path, *, runtime: Runtime) -> None:
-        """Write raw results into a folder; all steps must have been done."""
+    def collect(self, results: Path, times: Times, *, runtime: Runtime) -> None:
+        """Write raw results into a folder, with durations; all steps must have been done."""
         raise NotImplementedError
 
 
@@ -151,10 +151,11 @@ class Experimental(Work):
             for seed in (range(1, count + 1) if isinstance(seeds, int) else seeds)
         ]
 
-    def collect(self, results: Path, *, runtime: Runtime) -> None:
+    def collect(self, results: Path, times: Times, *, runtime: Runtime) -> None:
         """Translate under the initial weights, make the report, and take its tables."""
         self.experiment.untuned_translations(runtime=runtime.here())()
-        collect_experiment(self.experiment, self.recipe, results, runtime=runtime)
+        took = [Took(*row, times.recorded(row[0]) or 0.0) for row in self.outline()]
+        collect_experiment(self.experiment, self.recipe, results, took, runtime=runtime)
 
 
 class Measure(Work):
@@ -188,7 +189,7 @@ class Measure(Work):
             with open_output(self.folder / _DONE) as stream:
                 stream.write(json.dumps(self.asked).encode())
 
-    def collect(self, results: Path, *, runtime: Runtime) -> None:
+    def collect(self, results: Path, times: Times, *, runtime: Runtime) -> None:
         """Take the files that the recipe keeps."""
         collect_measure(self.folder / "out", self.recipe, results)
 
