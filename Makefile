@@ -8,7 +8,7 @@ STUB := src/dragoman/kernels/_kernels.pyi
 unexport PYTHONDONTWRITEBYTECODE  # or each test process would compile all tests again
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
 
-.PHONY: demo test test-fast test-random test-neural lint figures sanitize mutations docs wheel sdist clean
+.PHONY: demo test test-fast test-random test-neural lint figures sanitize mutations docs wheel sdist clean reproduce-samplerank reproduce-promix reproduce-gibbs reproduce-hiero-mira reproduce-tuning reproduce-quick reproduce-pages
 
 demo: $(VENV)/installed-demo
 	$(BIN)/dragoman demo --out demo
@@ -31,16 +31,30 @@ test-neural: $(VENV)-neural/installed
 
 # Callers are checked against the signatures of the kernels as they were built.
 lint: $(VENV)/installed-test
-	$(BIN)/ruff check src tests benchmarks docs
-	$(BIN)/ruff format --check src tests benchmarks docs
+	$(BIN)/ruff check src tests benchmarks docs reproduction
+	$(BIN)/ruff format --check src tests benchmarks docs reproduction
 	$(BIN)/python -c "import shutil, dragoman.kernels as k; shutil.copy(k.__path__[0] + '/_kernels.pyi', '$(STUB)')"
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python benchmarks/figures.py check
+	$(BIN)/python -m reproduction check
 
 # Put the figures of benchmarks/results/*.toml into the documents that show them.
 figures:
 	$(PYTHON) benchmarks/figures.py write
+
+# The five papers, re-run: `make reproduce-tuning DATA=folder`; what is done is kept. MINUTES="--minutes 60" stops in time.
+DATA ?= ../shared/data
+reproduce-samplerank reproduce-promix reproduce-gibbs reproduce-hiero-mira reproduce-tuning: $(VENV)/installed-test
+	$(BIN)/python -m reproduction run $(@:reproduce-%=%) --data $(DATA) $(MINUTES)
+
+# All five with small texts and one run, in less than half an hour on two cores; pages are in build/reproduction/quick.
+reproduce-quick: $(VENV)/installed-test
+	$(BIN)/python -m reproduction run --quick --data $(DATA)
+
+# All pages from the raw results; nothing is run.
+reproduce-pages: $(VENV)/installed-test
+	$(BIN)/python -m reproduction pages
 
 # The kernel tests under AddressSanitizer and UBSan, in an environment of their own.
 SANITIZED = ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \

@@ -91,12 +91,18 @@ def _mathml(formula: str, display: str) -> str:
 def _elsewhere() -> dict[str, Path]:
     """The pages that are files of the repository outside of this folder."""
     results = {f"results/{path.name}": path for path in sorted((ROOT / "benchmarks" / "results").glob("*.md"))}
+    papers = {f"reproduction/{path.parent.name}.md": path for path in sorted((ROOT / "reproduction").glob("*/page.md"))}
+    drawn = sorted((ROOT / "reproduction").glob("*/*.svg"))
+    pictures = {f"reproduction/{path.parent.name}/{path.name}": path for path in drawn}
     return {
         "index.md": ROOT / "README.md",
         "changelog.md": ROOT / "CHANGELOG.md",
         "contributing.md": ROOT / "CONTRIBUTING.md",
         "results/index.md": ROOT / "benchmarks" / "RESULTS.md",
         **results,
+        "reproduction/index.md": ROOT / "reproduction" / "README.md",
+        **papers,
+        **pictures,
     }
 
 
@@ -124,7 +130,9 @@ def _notebook(path: Path) -> dict[str, str | bytes]:
 def _texts(docs: Path) -> dict[str, str]:
     """All pages of the site, by their names."""
     written = {path.relative_to(docs).as_posix(): path.read_text(encoding="utf-8") for path in docs.rglob("*.md")}
-    return written | {name: text for name, text in _made(docs).items() if isinstance(text, str)}
+    return written | {
+        name: text for name, text in _made(docs).items() if isinstance(text, str) and name.endswith(".md")
+    }
 
 
 def _expanded(entry: Any, texts: Mapping[str, str]) -> Iterator[Any]:
@@ -142,6 +150,8 @@ def _members(folder: str, texts: Mapping[str, str]) -> Iterator[Any]:
     linked = [posixpath.normpath(folder + to) for to in re.findall(r"\]\(([^)#:]+\.md)", texts.get(index, ""))]
     if folder == "results/":  # whose index lies beside the folder
         linked = [name.replace("results/results/", "results/") for name in linked]
+    if folder == "reproduction/":  # where each paper has a folder
+        linked = [name.replace("/page.md", ".md") for name in linked]
     for name in dict.fromkeys([index, *linked, *inside]):
         rest = name.removeprefix(folder)
         if name not in inside or (rest.count("/") and not rest.endswith("/index.md")):

@@ -228,3 +228,25 @@ def test_a_correction_is_in_the_report_and_raw_values_stay_in_the_table(dragoman
     assert ["Holm" in page for page in pages] == [False, True]
     assert "for all 3 pairs on a test set" in pages[1]
     assert ["<th>p bootstrap</th>" in page for page in pages] == [True, False]
+
+
+def test_experiments_share_runs_and_translations(dragoman, plan, tmp_path, csv_rows):
+    """A second plan in another folder, with a method more, tunes and translates only what the first has not."""
+    store, other = tmp_path / "store", tmp_path / "other"
+    text = plan.read_text(encoding="utf-8").replace("seeds = [3, 8]", "seeds = [3]\ncurves = false")
+    plan.write_text(text.partition('[[method]]\nname = "mira"')[0] + text[text.index("[[test]]") :], encoding="utf-8")
+    assert dragoman("experiment", plan, "--out", tmp_path / "a", "--runs", store, "--threads", 1).code == 0
+    before = files(store)
+    other.mkdir()
+    moved = text.replace('"dev.', '"../dev.').replace('"test.', '"../test.').replace('"in domain"', '"by another name"')
+    (other / "plan.toml").write_text(moved, encoding="utf-8")
+    ended = dragoman("experiment", other / "plan.toml", "--out", other / "b", "--runs", store, "--threads", 1)
+    assert ended.code == 0, ended.err
+    after = files(store)
+    assert {name: after[name] for name in before} == before
+    runs = {name.split("/")[0] for name in after if name.endswith("run.toml")}
+    assert len(runs) == 2
+    assert not any((folder / "runs").exists() for folder in (tmp_path / "a", other / "b"))
+    first, second = (csv_rows(folder / "runs.csv") for folder in (tmp_path / "a", other / "b"))
+    shared = ("MERT, 2 starts", "untuned")
+    assert [row["score"] for row in second if row["method"] in shared] == [row["score"] for row in first]

@@ -29,6 +29,9 @@ def register(app: typer.Typer) -> None:
         plan: Annotated[Path, typer.Argument(help="The plan, a TOML file; see above.")],
         out: Annotated[Path, typer.Option(help="The folder of the experiment: a new one, or one to continue.")],
         restart: Restart = False,
+        runs: Annotated[
+            Path | None, typer.Option(help="A folder for the runs that several experiments share. Default: in --out.")
+        ] = None,
         machine: ClusterMachine = ClusterMachine(),
     ) -> None:
         """Tune with several methods and seeds, score test sets, and test the differences for significance.
@@ -55,11 +58,12 @@ def register(app: typer.Typer) -> None:
         by PRO-mix), or by the methods in `[[method]]` tables with `system = "perp"`.
 
         Runs are executed in parallel, each in its own folder. Run the same command again to continue an interrupted
-        experiment. The workers of a --cluster must see the same files under the same names. The results are report.html
-        (one file with all tables and pictures) and runs, systems, pairs, conclusive, scales, curves and weights as CSV.
+        experiment. Experiments with the same --runs share the runs and translations that they have in common. The
+        workers of a --cluster must see the same files under the same names. The results are report.html (one file with
+        all tables and pictures) and runs, systems, pairs, conclusive, scales, curves and weights as CSV.
         """
         require_matplotlib()
-        with Experiment.claimed(plan, out, restart=restart) as begun:
+        with Experiment.claimed(plan, out, restart=restart, shared=runs) as begun:
             with machine.open() as runtime:
                 begun.run(runtime=runtime)
             report = ExperimentReport(begun, runtime=runtime.here().quiet())

@@ -14,13 +14,18 @@ describe models (see `checksummed_files.py`).
 If the plan has decisions, translations are in `tests/TEST/DECISION/` (those of iterations for the first decision only),
 and the scales chosen for a run are in `decisions/DECISION.toml`. A decision by samples that is made several times has
 `final-2.txt`, `final-3.txt`, ... beside `final.txt`.
+
+Experiments may share a folder of runs. A run is there in a folder named by a digest of its job, and TEST and DECISION
+are digests as well, so that plans with common parts do these once.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -55,6 +60,12 @@ class Cell:
         """The folder of the run."""
         return self.translations.folder
 
+    @property
+    def is_done(self) -> bool:
+        """True if the run has ended and all its final translations are there."""
+        events = _events(self)
+        return bool(events and events[-1]["stop"]) and all(path.exists() for path in self.translations.finals)
+
     def __call__(self) -> None:
         """Tune and translate, or resume."""
         with self.job.running(self.folder, runtime=self.translations.runtime) as run:
@@ -63,27 +74,31 @@ class Cell:
 
 
 class Experiment:
-    """A plan and the folder of its results."""
+    """A plan and the folder of its results; `shared` is a folder of runs that several experiments use."""
 
-    def __init__(self, plan: Plan, out: Path):
-        self.plan = plan
+    def __init__(self, plan: Plan, out: Path, shared: Path | None = None):
+        self.plan = plan if shared is None else plan.labelled()
         self.out = out
+        self._shared = None if shared is None else shared.resolve()
+        self._digests: dict[str, str] = {}
 
     @classmethod
-    def begin(cls, path: Path, out: Path, *, restart: bool = False) -> Experiment:
+    def begin(cls, path: Path, out: Path, *, restart: bool = False, shared: Path | None = None) -> Experiment:
         """Read a plan and make its folder, or resume a folder with the same plan and texts.
 
         A folder with another plan or other texts is refused, or emptied if `restart`.
         """
-        with cls.claimed(path, out, restart=restart) as begun:
+        with cls.claimed(path, out, restart=restart, shared=shared) as begun:
             return begun
 
     @classmethod
     @contextlib.contextmanager
-    def claimed(cls, path: Path, out: Path, *, restart: bool = False) -> Iterator[Experiment]:
+    def claimed(
+        cls, path: Path, out: Path, *, restart: bool = False, shared: Path | None = None
+    ) -> Iterator[Experiment]:
         """Begin or resume, and lock the folder for the duration of the context.
 
-        Restarting an experiment leaves files that Dragoman did not write.
+        Restarting an experiment leaves files that Dragoman did not write, and shared runs.
         """
         plan = Plan.read(path, out / _MODELS)
         for test in plan.tests:
@@ -107,32 +122,43 @@ class Experiment:
                     expected="the same plan to resume, `restart=True` to begin again, or a new folder",
                 )
             check_unchanged(out, read_toml(out / _CONTENT), {"content": content})
-            yield cls(plan, out)
+            yield cls(plan, out, shared)
 
     def folder(self, method: Method, seed: int) -> Path:
         """Return the folder of a method's run with a seed."""
+        if self._shared is not None:
+            return self._shared / self._digest(replace(self.plan.job_of(method), seed=seed), f"{method.name} {seed}")
         return self.out / "runs" / method.folder / str(seed)
 
     @property
     def untuned(self) -> Path:
         """The folder of the translations under the initial weights."""
+        if self._shared is not None:
+            return self._shared / f"untuned-{self._digest(self.plan.job, '')}"
         return self.out / "untuned"
+
+    def cells(self, *, runtime: Runtime = Runtime()) -> dict[tuple[str, int], Cell]:
+        """Return the run of each method and seed, by their names; its models must have been trained."""
+        return {
+            (method.name, seed): Cell(
+                job, self._translations(job, self.folder(method, seed), runtime), self.plan.curves
+            )
+            for (method, seed), job in self.plan.jobs().items()
+        }
+
+    def untuned_translations(self, *, runtime: Runtime = Runtime()) -> Callable[[], None]:
+        """Return a function that translates under the initial weights; its models must have been trained."""
+        return partial(_translate_untuned, self._translations(self.plan.job, self.untuned, runtime))
 
     def run(self, *, runtime: Runtime = Runtime()) -> None:
         """Do all that is not done yet; workers of a cluster must see the model, the texts and this folder."""
         plan, workers = self.plan, runtime.workers
         if plan.systems is not None:
             plan.systems.train(plan.job, runtime=runtime.here())
-        jobs = plan.jobs()
         workers.require([RequiredFile.of(plan.job.model, model_digest), RequiredFile.of(self.out / _PLAN, digest_file)])
-        share = Runtime(threads=workers.threads_of(len(jobs)))
-        cells = {
-            f"{method.name}, seed {seed}": Cell(
-                job, self._translations(job, self.folder(method, seed), share), plan.curves
-            )
-            for (method, seed), job in jobs.items()
-        }
-        first = partial(_translate_untuned, self._translations(plan.job, self.untuned, share))
+        share = Runtime(threads=workers.threads_of(len(plan.methods) * len(plan.seeds)))
+        cells = {f"{method}, seed {seed}": cell for (method, seed), cell in self.cells(runtime=share).items()}
+        first = self.untuned_translations(runtime=share)
         if any(cell.translations.is_older for cell in cells.values()):
             runtime.warn(f"{self.out}: was written by an older version without checksums: damage may go unnoticed")
         with runtime.stage("the experiment") as progress_callback:
@@ -142,6 +168,13 @@ class Experiment:
             name, error = next(iter(failed.items()))
             others = f" ({len(failed) - 1} more failed)" if len(failed) > 1 else ""
             raise DataError(f"{name}: {error}{others}; what is done is kept")
+
+    def _digest(self, job: Job, name: str) -> str:
+        """Return a digest of all that a job depends on; files are read once."""
+        if name not in self._digests:
+            values = json.dumps([job.description(), job.content()], sort_keys=True)
+            self._digests[name] = hashlib.sha256(values.encode()).hexdigest()[:16]
+        return self._digests[name]
 
     def _translations(self, job: Job, folder: Path, runtime: Runtime) -> Translations:
         return Translations(job, self.plan.tests, self.plan.decisions, folder, runtime)

@@ -96,7 +96,7 @@ class Method:
 
 @dataclass(frozen=True)
 class TestSet:
-    """Texts to evaluate on."""
+    """Texts to evaluate on; `label` is the name of its folders, if that is not made of the name."""
 
     __test__ = False  # pytest would collect the class by its name
 
@@ -104,11 +104,17 @@ class TestSet:
     source: Path
     references: tuple[Path, ...]
     trees: Path | None = None
+    label: str = ""
 
     @property
     def folder(self) -> str:
         """The name as a folder's."""
-        return folder_name(self.name)
+        return self.label or folder_name(self.name)
+
+    def content(self) -> str:
+        """Return a digest of the texts."""
+        trees = [] if self.trees is None else [self.trees]
+        return digest([self.source, *reference_files(self.references), *trees])
 
 
 @dataclass(frozen=True)
@@ -134,7 +140,7 @@ class Plan:
     @property
     def has_decisions(self) -> bool:
         """True if the plan lists decision rules."""
-        return self.decisions != (AS_DECODED,)
+        return any(decision.name for decision in self.decisions)
 
     def content(self) -> dict[str, str]:
         """Return checksums of the models and the texts; of the corpora, for systems to train."""
@@ -143,10 +149,17 @@ class Plan:
         for method in self.methods:
             if method.model is not None and method.model not in trained:
                 found[f"model of {method.name}"] = model_digest(method.model)
-        for test in self.tests:
-            trees = [] if test.trees is None else [test.trees]
-            found[f"test {test.name}"] = digest([test.source, *reference_files(test.references), *trees])
-        return found
+        return found | {f"test {test.name}": test.content() for test in self.tests}
+
+    def labelled(self) -> Plan:
+        """Return the plan with whole paths, and folders of test sets and decisions named after their content."""
+        return replace(
+            self,
+            job=self.job.resolved(),
+            methods=tuple(replace(m, model=None if m.model is None else m.model.resolve()) for m in self.methods),
+            tests=tuple(replace(test, label=test.content()) for test in self.tests),
+            decisions=tuple(decision.labelled() for decision in self.decisions),
+        )
 
     @classmethod
     def read(cls, path: Path, models: Path) -> Plan:

@@ -29,6 +29,7 @@ decodings = 10                      # with samples: translate with this many see
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -156,7 +157,8 @@ class PlannedDecision:
     """A decision rule with its name in tables and its evidence.
 
     If there are `scales`, the rule's scale is chosen from them, on `scale_lines` lines of the tuning set. A decision by
-    samples is made `decodings` times, each with a seed of its own.
+    samples is made `decodings` times, each with a seed of its own. `label` is the name of its folders, if that is not
+    made of the name.
     """
 
     name: str
@@ -165,11 +167,19 @@ class PlannedDecision:
     scales: tuple[float, ...] = ()
     scale_lines: int | None = None
     decodings: int = 1
+    label: str = ""
 
     @property
     def folder(self) -> str:
         """The name as a folder's."""
-        return folder_name(self.name) if self.name else ""
+        return self.label or (folder_name(self.name) if self.name else "")
+
+    def labelled(self) -> PlannedDecision:
+        """Return the same decision with a folder that is named after all that its translations depend on."""
+        if self.by_decoder:
+            return replace(self, label="decoder")
+        settings = [self.decision.rule.name, self.decision.rule.to_dict(), self.sees, self.scales, self.scale_lines]
+        return replace(self, label=hashlib.sha256(repr(settings).encode()).hexdigest()[:16])
 
     @property
     def by_samples(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -89,6 +89,26 @@ class Job:
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     prepared: bool = False
     seed: int = 1
+
+    def resolved(self) -> Job:
+        """Return the job with whole paths, so that its description does not depend on the current folder."""
+        held = self.held_out
+        return replace(
+            self,
+            model=self.model.resolve(),
+            source=self.source.resolve(),
+            references=tuple(path.resolve() for path in self.references),
+            start=self.start.resolve() if isinstance(self.start, Path) else self.start,
+            documents=self.documents and self.documents.resolve(),
+            trees=self.trees and self.trees.resolve(),
+            held_out=held
+            and HeldOut(
+                held.source.resolve(),
+                tuple(path.resolve() for path in held.references),
+                held.documents and held.documents.resolve(),
+                held.trees and held.trees.resolve(),
+            ),
+        )
 
     @property
     def _decoding(self) -> Decoding:

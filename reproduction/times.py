@@ -1,0 +1,88 @@
+"""How long steps took, and how long others will take."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+
+#: Of steps like which none was ever done.
+UNKNOWN_SECONDS = 300.0
+
+
+@dataclass(frozen=True)
+class Took:
+    """The duration of a step: its name, the kind of work, and the number of lines that it worked on."""
+
+    step: str
+    kind: str
+    lines: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Times:
+    """Durations of steps in this working folder, and of those whose results are in the repository."""
+
+    file: Path
+    published: tuple[Path, ...] = ()
+
+    def add(self, took: Took) -> None:
+        """Record a duration; several processes may do so at once."""
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        line = json.dumps([took.step, took.kind, took.lines, round(took.seconds, 2)]) + "\n"
+        opened = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        try:
+            os.write(opened, line.encode())
+        finally:
+            os.close(opened)
+
+    def recorded(self, step: str) -> float | None:
+        """Return the duration of a step in this working folder, the last if there are several."""
+        return next((took.seconds for took in reversed(list(self._here())) if took.step == step), None)
+
+    def estimate(self, step: str, kind: str, lines: int) -> float | None:
+        """Return how many seconds a step will take: as long as before, or as others of its kind, by their lines."""
+        same = [took.seconds for took in self._all if took.step == step and took.lines == lines]
+        if same:
+            return fmean(same)
+        like = [took for took in self._all if took.kind == kind and took.lines]
+        return lines * sum(t.seconds for t in like) / sum(t.lines for t in like) if like else None
+
+    @cached_property
+    def _all(self) -> list[Took]:
+        return [*self._here(), *_published(self.published)]
+
+    def _here(self) -> Iterable[Took]:
+        if not self.file.exists():
+            return
+        for line in self.file.read_bytes().splitlines():
+            try:
+                yield Took(*json.loads(line))
+            except (ValueError, TypeError):  # cut off by a crash of the machine
+                continue
+
+
+def _published(files: Iterable[Path]) -> Iterable[Took]:
+    for path in files:
+        with path.open(encoding="utf-8", newline="") as stream:
+            for row in csv.DictReader(stream):
+                if float(row["whole"]):
+                    yield Took(row["step"], row["kind"], int(row["lines"]), float(row["whole"]))
+
+
+def in_words(seconds: float) -> str:
+    """Return a duration in words.
+
+    >>> in_words(40), in_words(200), in_words(5400)
+    ('40 s', '3 min', '1 h 30 min')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
