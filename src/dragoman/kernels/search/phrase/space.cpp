@@ -19,6 +19,13 @@ PhraseSpace::PhraseSpace(const PhraseModelView& model, const OptionsView& option
     prepare_future();
 }
 
+bool PhraseSpace::is_finite() const {
+    const auto largest = [](const double* scores) { return std::max({std::abs(scores[0]), std::abs(scores[1]), std::abs(scores[2])}); };
+    for (std::int32_t i = 0; i < options.count; ++i)
+        if (!(std::abs(estimates[i]) + largest(options.reorder_from + 3 * i) + largest(options.reorder_to + 3 * i) < 1e100)) return false;
+    return true;
+}
+
 void PhraseSpace::forget_scores() {
     cache_.assign(std::size_t{1} << 9, {});
     cache_mask_ = cache_.size() - 1;

@@ -79,6 +79,9 @@ public:
     // Local score plus the language models' score of the option's words without context: what an option is worth alone.
     double estimate(std::int32_t option) const { return estimates[option]; }
 
+    // Whether the scores of all options are numbers that can be added up; in step with LARGEST_SCORE in search/batch.py.
+    bool is_finite() const;
+
     std::int32_t start_lm() const { return start_lm_; }
 
     // Reads option's words after the combined language model state `lm`.
