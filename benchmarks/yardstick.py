@@ -1,11 +1,13 @@
 """Speed beside Moses, Moses2 and fast_align, through a yardstick that holds on any machine.
 
-    python benchmarks/yardstick.py --data ../shared/data --models models [--curves] [--rounds 5]
+    python benchmarks/yardstick.py --data ../shared/data --models models [--rounds 5]
+    python benchmarks/yardstick.py --data ../shared/data --models models --curves [--picture cube-curves.svg]
 
 The yardstick Y is a fixed workload of KenLM (120 passes of an order-3 model over the 29,000 English captions), which
 everybody can run. The peers were timed as multiples of Y in one run on a quiet machine; here Y and Dragoman are timed
 alternately, and each takes its best round: user CPU of one thread, loading left out. Multiples are good to 15 to 20 %.
-A machine with a load above 1.5 is refused, or, with `--busy`, the result is marked.
+`--curves` compares cube pruning at the same mean score: for each point of Moses2, the first pop limit of ours that does
+not score less. A machine with a load above 1.5 is refused, or, with `--busy`, the result is marked.
 """
 
 from __future__ import annotations
@@ -21,8 +23,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import kenlm
+from matplotlib.figure import Figure
 
 from dragoman.core.runtime import Runtime
+from dragoman.evaluation.figures.svg import figure_svg
 from dragoman.model.bundle import Model
 from dragoman.model.moses import import_moses
 from dragoman.search.limits import SearchLimits, SpaceLimits
@@ -48,6 +52,9 @@ CURVE = {
     400: (3.88, -24.67216),
     1000: (8.61, -24.67196),
 }
+
+#: Pop limits of ours that are compared with them.
+POP_LIMITS = (4, 6, 8, 9, 10, 14, 20, 24, 28, 36, 50, 70, 84, 100, 200, 400, 1000, 2000)
 
 #: Returns the mean model score of what was translated, if any.
 Work = Callable[[], float | None]
@@ -127,6 +134,43 @@ def measure(works: dict[str, Work], rounds: int) -> dict[str, tuple[float, float
     return best
 
 
+def print_curves(best: dict[str, tuple[float, float | None]], yard: float, picture: Path | None) -> None:
+    """Print our points, and the speed at the score of each point of Moses2; draw both."""
+    ours = [(limit, best[str(limit)][0] / yard, best[str(limit)][1] or 0.0) for limit in POP_LIMITS]
+    theirs = [(limit, seconds / CURVE_SECONDS, score) for limit, (seconds, score) in CURVE.items()]
+    print("| pop limit | Y | mean score |\n|---|---|---|")
+    for limit, time, score in ours:
+        print(f"| {limit:,} | {time:.3f} | {score:.5f} |")
+    print("\n| Moses2, pop limit | Y | mean score | Dragoman, pop limit | Y | mean score | times as fast |")
+    print("|---|---|---|---|---|---|---|")
+    for limit, time, score in theirs:
+        equal = next((point for point in ours if round(point[2], 5) >= score), None)
+        cells = "none | | | "
+        if equal is not None:
+            cells = f"{equal[0]:,} | {equal[1]:.3f} | {equal[2]:.5f} | {time / equal[1]:.1f}"
+        print(f"| {limit:,} | {time:.3f} | {score:.5f} | {cells} |")
+    if picture is not None:
+        picture.write_text(figure_svg(draw({"Dragoman": ours, "Moses2": theirs})), encoding="utf-8")
+
+
+def draw(curves: dict[str, list[tuple[int, float, float]]]) -> Figure:
+    """Draw mean scores against times, with the pop limits at the points."""
+    figure = Figure(figsize=(7, 4), layout="tight")
+    axes = figure.add_subplot()
+    for name, points in curves.items():
+        _, times, scores = zip(*points, strict=True)
+        axes.plot(times, scores, marker="o", markersize=3, label=name)
+        for limit, time, score in points:
+            axes.annotate(str(limit), (time, score), fontsize=7, textcoords="offset points", xytext=(3, -8))
+    axes.set_xscale("log")
+    axes.set_xlabel("user CPU for 1,000 sentences, in units of the yardstick")
+    axes.set_ylabel("mean model score")
+    axes.set_ylim(bottom=min(score for _, _, score in curves["Moses2"]) - 0.002)
+    axes.legend(fontsize=8)
+    axes.grid(alpha=0.3)
+    return figure
+
+
 def main() -> None:
     """Print the table, or curves of mean score against time."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -134,6 +178,7 @@ def main() -> None:
     parser.add_argument("--models", type=Path, required=True, help="where imported models are kept")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--curves", action="store_true", help="mean score against time by pop limit, beside Moses2")
+    parser.add_argument("--picture", type=Path, help="where to draw the curves")
     parser.add_argument("--busy", action="store_true", help="go on although the machine is busy, and mark the result")
     parser.add_argument("--passes", type=int, default=120, help="passes of KenLM; figures of the peers are for 120")
     options = parse_arguments(parser, "--data {hiero} --models {out} --rounds 1 --passes 2 --busy")
@@ -147,7 +192,7 @@ def main() -> None:
         folder = Path(name)
         works: dict[str, Work] = {"yardstick": kenlm_work(options.data, folder, options.passes)}
         if options.curves:
-            for limit in CURVE:
+            for limit in POP_LIMITS:
                 works[str(limit)] = search_work(phrases, test, SearchLimits(pop_limit=limit), space)
         else:
             rules = load(options.data, options.models, "hiero", "untuned")
@@ -166,10 +211,7 @@ def main() -> None:
     busy = "**busy machine**, " if load_before > 1.5 else ""
     print(f"{busy}load {load_before:.1f} at the start, Y {yard:.2f} s\n")
     if options.curves:
-        print("| pop limit | Dragoman, Y | mean score | Moses2, Y | mean score |\n|---|---|---|---|---|")
-        for limit, (seconds, score) in CURVE.items():
-            ours, ours_score = best[str(limit)]
-            print(f"| {limit:,} | {ours / yard:.3f} | {ours_score:.5f} | {seconds / CURVE_SECONDS:.3f} | {score:.5f} |")
+        print_curves(best, yard, options.picture)
         return
     print("| what | s | Y | peer, Y | times as fast |\n|---|---|---|---|---|")
     for what, peers in PEERS.items():

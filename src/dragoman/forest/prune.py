@@ -33,10 +33,17 @@ def prune_to_density(graph: Hypergraph, density: float) -> Hypergraph:
     words = max(1, len(yields(graph, best.as_row()).values))
     marginals = _max_marginals(graph)
     marginals[best.edges] = np.inf
-    kept = np.zeros(graph.edges, np.bool_)
-    kept[np.argsort(-marginals, kind="stable")[: int(min(density * words, graph.edges))]] = True
+    count = int(min(density * words, graph.edges))
+    kept = marginals > -np.inf
+    if count < graph.edges:
+        last = np.partition(marginals, graph.edges - count)[graph.edges - count] if count else np.inf
+        better = marginals > last
+        # Of edges that are as good as the last one, the first ones stay.
+        equal = np.flatnonzero(marginals == last)[: count - np.count_nonzero(better)]
+        better[equal] = True
+        kept &= better
     kept[best.edges] = True
-    return trim(take_edges(graph, kept & (marginals > -np.inf)))
+    return trim(take_edges(graph, kept))
 
 
 def prune_by_margin(graph: Hypergraph, margin: float) -> Hypergraph:

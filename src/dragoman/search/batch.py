@@ -179,6 +179,9 @@ Outcome = TypeVar("Outcome", bound=Outcomes)
 
 _TOO_LARGE = 2
 
+#: The outcome of a sentence with a score that is not finite, which is refused.
+NOT_FINITE = 3
+
 
 class BatchResult(SearchResult, Generic[Batch, Outcome]):
     """Search results of a batch; `global_values` are values of global features, which a search cannot score."""

@@ -36,10 +36,10 @@ from dragoman.text.source_trees import SourceTree
 from dragoman.text.words import words_of
 
 #: Sentences per batch and thread: enough to keep threads busy, few enough to stream.
-BATCH = 16
+BATCH = 64
 
 #: Words per batch and thread, after which it takes no more sentences: their options have to fit into memory.
-WORDS = 4096
+WORDS = 1024
 
 #: The translator of each kind of model.
 _SEARCHES = {

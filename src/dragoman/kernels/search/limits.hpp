@@ -12,11 +12,12 @@ struct SearchLimits {
     int algorithm;
     std::int32_t stack_size;  // stack decoding: 0 is no limit
     double threshold;         // something may score so much less than the best of its stack or span
-    std::int32_t pop_limit;   // candidates of a stack or a span; those that only recombine count a quarter
+    std::int32_t pop_limit;   // nodes of a stack, or candidates of a span; those of a span that only recombine count a quarter
     std::int64_t max_size;    // nodes and arcs together
     bool keep_all;            // of arcs, not only the best of each node
 };
 
-enum class Outcome : std::uint8_t { FOUND = 0, NONE = 1, TOO_LARGE = 2 };
+// In step with the outcomes in search/batch.py.
+enum class Outcome : std::uint8_t { FOUND = 0, NONE = 1, TOO_LARGE = 2, NOT_FINITE = 3 };
 
 }  // namespace dragoman::search

@@ -22,6 +22,7 @@ from dragoman.model.bundle import Model
 from dragoman.model.parts import reordering_features
 from dragoman.search.batch import (
     LARGEST_SCORE,
+    NOT_FINITE,
     check_weights,
     kernel_limits,
     lm_words,
@@ -177,8 +178,9 @@ class PhraseBatch:
         """Search every sentence.
 
         `targets` are the only translations that are allowed, in words of `options.vocab`; the search then finds all
-        their derivations.
+        their derivations. Scores that are not finite are refused.
         """
+        check_context(self)
         found = kernels.search_phrases(
             self.arrays,
             targets=None if targets is None else targets.for_kernels(),
@@ -186,6 +188,8 @@ class PhraseBatch:
             reordering_limit=reordering_limit,
             threads=runtime.threads,
         )
+        if NOT_FINITE in found["outcomes"]:
+            check_scores(self)
         derivations = Ragged(found.pop("derivations"), found.pop("derivation_offsets"))
         return PhraseOutcome(found.pop("outcomes"), found.pop("scores"), found.pop("expansions"), derivations, found)
 
@@ -223,11 +227,8 @@ def _boundary_names(prefix: str, symbols: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"{prefix}.{right}:{left}" for right in (SPECIAL[BOS], *symbols) for left in lefts)
 
 
-def check_scores(batch: PhraseBatch, first_number: int | None = None) -> None:
-    """Refuse a batch whose scores are not finite, and name the feature that is to blame; O(options).
-
-    `first_number` is the number of sentences before the batch, if known.
-    """
+def check_context(batch: PhraseBatch) -> None:
+    """Refuse weights of features between options that are not finite."""
     check_weights(batch.weights, ["distortion"])
     with np.errstate(over="ignore", invalid="ignore"):  # which is what we are looking for
         arrays = batch.arrays
@@ -235,9 +236,17 @@ def check_scores(batch: PhraseBatch, first_number: int | None = None) -> None:
         names = boundary_names(batch.boundary_feature)
         large = np.flatnonzero(~(np.abs(arrays.boundary.ravel()) < LARGEST_SCORE)).tolist()
         check_weights(batch.weights, [names[i] for i in large])
+
+
+def check_scores(batch: PhraseBatch, first_number: int | None = None) -> None:
+    """Refuse a batch whose scores are not finite, and name the feature that is to blame; O(options).
+
+    `first_number` is the number of sentences before the batch, if known.
+    """
+    check_context(batch)
     if not len(batch.local):
         return
-    parts = batch.estimates[:, None], arrays.reorder_from, arrays.reorder_to
+    parts = batch.estimates[:, None], batch.arrays.reorder_from, batch.arrays.reorder_to
     with np.errstate(over="ignore", invalid="ignore"):
         if sum(np.abs(part).max() for part in parts) < LARGEST_SCORE:
             return

@@ -336,36 +336,33 @@ auto option_scores(In2<double> features, In1<double> weights) {
 // Weighted scores of the three orientations towards the option before and after, summed over models, and classes of
 // options that score alike as predecessors of every other option of their sentence.
 auto option_orientations(In1<std::int64_t> offsets, In1<std::int32_t> begin, In1<std::int32_t> end, In1<std::int32_t> right,
-                         In2<double> reordering, In2<double> weights) {
+                         In2<double> reordering, In2<double> weights, int threads) {
     const std::size_t options = begin.size(), models = weights.shape(0), width = 3 + 3 * models;
     std::vector<double> from(options * 3), to(options * 3);
     std::vector<std::int32_t> classes(options);
-    {
-        nb::gil_scoped_release release;
-        std::vector<std::int32_t> keys(options * width);
-        const auto key = [&](std::int32_t i) { return Words(keys).subspan(static_cast<std::size_t>(i) * width, width); };
-        NumberTable table(64);
-        for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
-            table.restart(static_cast<std::size_t>(offsets[s + 1] - offsets[s]));
-            for (auto i = static_cast<std::size_t>(offsets[s]); i < static_cast<std::size_t>(offsets[s + 1]); ++i) {
-                std::int32_t* word = keys.data() + i * width;
-                *word++ = end[i];
-                *word++ = right[i];
-                *word++ = models ? begin[i] : 0;
-                for (std::size_t r = 0; r < models; ++r)
-                    for (std::size_t o = 0; o < 3; ++o) {
-                        const double* const scores = reordering.data() + (r * options + i) * 6 + o;
-                        from[3 * i + o] += scores[0] * weights[6 * r + o];
-                        to[3 * i + o] += scores[3] * weights[6 * r + 3 + o];
-                        *word++ = std::bit_cast<std::int32_t>(static_cast<float>(scores[3]));
-                    }
-                const auto own = static_cast<std::int32_t>(i);
-                std::int32_t& first = table.slot(hash_words(key(own)), [&](std::int32_t j) { return std::ranges::equal(key(own), key(j)); });
-                if (first < 0) first = own;
-                classes[i] = first;
-            }
+    run_blocks(offsets.size() - 1, threads, nb::none(), [&](std::size_t s) {
+        const auto first = static_cast<std::size_t>(offsets[s]), last = static_cast<std::size_t>(offsets[s + 1]);
+        std::vector<std::int32_t> keys((last - first) * width);
+        const auto key = [&](std::int32_t i) { return Words(keys).subspan((static_cast<std::size_t>(i) - first) * width, width); };
+        NumberTable table(table_size(last - first));
+        std::int32_t* word = keys.data();
+        for (std::size_t i = first; i < last; ++i) {
+            *word++ = end[i];
+            *word++ = right[i];
+            *word++ = models ? begin[i] : 0;
+            for (std::size_t r = 0; r < models; ++r)
+                for (std::size_t o = 0; o < 3; ++o) {
+                    const double* const scores = reordering.data() + (r * options + i) * 6 + o;
+                    from[3 * i + o] += scores[0] * weights[6 * r + o];
+                    to[3 * i + o] += scores[3] * weights[6 * r + 3 + o];
+                    *word++ = std::bit_cast<std::int32_t>(static_cast<float>(scores[3]));
+                }
+            const auto own = static_cast<std::int32_t>(i);
+            std::int32_t& like = table.slot(hash_words(key(own)), [&](std::int32_t j) { return std::ranges::equal(key(own), key(j)); });
+            if (like < 0) like = own;
+            classes[i] = like;
         }
-    }
+    });
     return together(give(std::move(from), 3), give(std::move(to), 3), give(std::move(classes)));
 }
 
@@ -398,7 +395,7 @@ void bind_options(nb::module_& m) {
           "The options whose estimates are among the best `limit` of their spans, in ascending order.");
     m.def("option_scores", &option_scores, nb::arg("features"), nb::arg("weights"), "The weighted sum of each row of features.");
     m.def("option_orientations", &option_orientations, nb::arg("offsets"), nb::arg("begin"), nb::arg("end"), nb::arg("right"),
-          nb::arg("reordering"), nb::arg("weights"),
+          nb::arg("reordering"), nb::arg("weights"), nb::arg("threads") = 1,
           "Weighted scores of three orientations towards the option before, and after; classes that score alike as predecessors.");
 }
 

@@ -25,14 +25,21 @@ struct Result {
 // Keeps what can reach the goal, in topological order: first the start, last the goal, edges grouped by head.
 void export_lattice(const PhraseSearch& search, const PhraseSpace& space, Result& result) {
     const std::size_t n = search.nodes.size();
-    std::vector<std::vector<std::int32_t>> incoming(n);
-    for (std::size_t a = 0; a < search.arcs.size(); ++a) incoming[search.arcs[a].head].push_back(static_cast<std::int32_t>(a));
+    // The arcs into each node, in the order in which they were found.
+    std::vector<std::size_t> first_arc(n + 2, 0);
+    for (const SearchArc& arc : search.arcs) ++first_arc[static_cast<std::size_t>(arc.head) + 2];
+    std::partial_sum(first_arc.begin(), first_arc.end(), first_arc.begin());
+    std::vector<std::int32_t> arcs(search.arcs.size());
+    for (std::size_t a = 0; a < arcs.size(); ++a) arcs[first_arc[static_cast<std::size_t>(search.arcs[a].head) + 1]++] = static_cast<std::int32_t>(a);
+    const auto incoming = [&](std::int32_t node) {
+        return std::span(arcs).subspan(first_arc[node], first_arc[static_cast<std::size_t>(node) + 1] - first_arc[node]);
+    };
     std::vector<char> useful(n, 0);
     std::vector<std::int32_t> order;
     for (const SearchArc& goal : search.goals)
         if (!useful[goal.tail]) useful[goal.tail] = 1, order.push_back(goal.tail);
     for (std::size_t i = 0; i < order.size(); ++i)
-        for (std::int32_t a : incoming[order[i]])
+        for (std::int32_t a : incoming(order[i]))
             if (!useful[search.arcs[a].tail]) useful[search.arcs[a].tail] = 1, order.push_back(search.arcs[a].tail);
     std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
         const auto x = space.coverages.count(search.nodes[a].coverage), y = space.coverages.count(search.nodes[b].coverage);
@@ -51,7 +58,7 @@ void export_lattice(const PhraseSearch& search, const PhraseSpace& space, Result
         result.node_options.push_back(node.option);
         for (std::size_t k = 0; k < space.lms(); ++k) result.node_lms.push_back(space.state(node.lm, k));
         if (id == 0) edge(-1, -1, 0.0);
-        for (std::int32_t a : incoming[id]) edge(number[search.arcs[a].tail], search.arcs[a].option, search.arcs[a].score);
+        for (std::int32_t a : incoming(id)) edge(number[search.arcs[a].tail], search.arcs[a].option, search.arcs[a].score);
         result.first_edges.push_back(static_cast<std::int64_t>(result.tails.size()));
     }
     for (const SearchArc& goal : search.goals) edge(number[goal.tail], -1, goal.score);
@@ -91,8 +98,12 @@ ArrayDict search_phrases(const PhraseBatch& batch, const Rows* targets, const Se
         const OptionsView options = batch.options(s);
         PhraseSpace space(model, options);
         const auto target = targets ? std::optional((*targets)[s]) : std::nullopt;
-        PhraseSearch search(space, limits, stop, target, batch.words->values.data());
         Result& result = results[s];
+        if (!space.is_finite()) {
+            result.outcome = Outcome::NOT_FINITE;
+            return;
+        }
+        PhraseSearch search(space, limits, stop, target, batch.words->values.data());
         result.outcome = search.run();
         result.expansions = search.expansions;
         if (result.outcome != Outcome::FOUND) return;

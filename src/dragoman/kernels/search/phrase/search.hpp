@@ -48,11 +48,11 @@ public:
 
     Outcome run() {
         for (std::int32_t covered = 0; covered <= space_.length(); ++covered) {
-            if (limits_.algorithm == Algorithm::CUBE && covered > 0) pop_cube(covered);
+            if (limits_.algorithm == Algorithm::CUBE) fill(stacks_[covered]);
             settle(stacks_[covered]);
             if (covered == space_.length()) break;
             if (limits_.algorithm == Algorithm::CUBE)
-                collect_squares(covered);
+                collect_rows(covered);
             else
                 expand(covered);
             if (too_large()) return Outcome::TOO_LARGE;
@@ -71,45 +71,31 @@ public:
     }
 
 private:
-    // A rectangle of cube pruning: nodes of one coverage by options of one span, both sorted best first.
+    // A rectangle of cube pruning: nodes of one coverage by options of one span, best first.
     struct Square {
         double future;
-        std::span<const std::int32_t> options;
-        std::int32_t coverage, from, first, last;  // stack, and range of its members
-        std::int32_t rows = -1, height = 0;        // among rows_, once somebody looks
+        std::int32_t before, begin, end;  // coverage, and the span that comes next
+        std::int32_t coverage = -1;       // with it, once somebody looks
     };
+    // A row of a square: its node, and the total of its best cell as predicted.
+    struct Row {
+        double total;
+        std::int32_t square, node;
+        bool operator<(const Row& other) const {  // the better one
+            if (total != other.total) return total > other.total;
+            return square != other.square ? square < other.square : node < other.node;
+        }
+    };
+    static constexpr double none = -std::numeric_limits<double>::infinity();
     struct Stack {
         std::vector<std::int32_t> members;  // node ids
         std::optional<NumberTable> table;   // over them, while the stack grows
-        double best = -std::numeric_limits<double>::infinity();
-        double floor = -std::numeric_limits<double>::infinity();  // what a node needs to be among the best stack_size
-        std::size_t above = 0;                                   // members at or above the floor
+        double best = none;
+        double floor = none;    // what a node needs to be among the best of the beam
+        std::size_t above = 0;  // members at or above the floor
         std::vector<Square> squares;
-    };
-
-    // A node that the options of a span may follow, and what they have in common after it.
-    struct Row {
-        double score;
-        PhraseSpace::Joint joint;
-        std::int32_t node, lm;
-        double base() const { return score + joint.score; }
-        // Whether nothing but their scores tells two rows apart: all that follows the worse one would recombine.
-        bool operator==(const Row& other) const {
-            return lm == other.lm && joint.orientation == other.joint.orientation && joint.right == other.joint.right;
-        }
-    };
-    // A cell of a square. Its score is that of the node, once the language models have been read.
-    struct Cell {
-        double score;
-        std::int32_t square, row, column;
-        std::int32_t lm = unread;
-    };
-    static constexpr std::int32_t unread = -1;
-    // The total of a cell, or a prediction of it.
-    struct Candidate {
-        double total;
-        std::int32_t cell;
-        bool operator<(const Candidate& other) const { return total != other.total ? total < other.total : cell > other.cell; }
+        std::vector<Row> rows;
+        double least = none;  // what a row needs to be among the best of the beam
     };
 
     bool too_large() const {
@@ -117,39 +103,43 @@ private:
     }
     bool pruning() const { return limits_.algorithm != Algorithm::EXHAUSTIVE; }
 
-    // Calls visit(first, last, begin, end, coverage) for every coverage of a stack (its nodes are members[first:last])
-    // and every span that may come next.
+    // The number of nodes that a stack may keep.
+    std::size_t beam() const {
+        const std::int32_t size = limits_.algorithm == Algorithm::STACK ? limits_.stack_size : limits_.pop_limit;
+        return pruning() && size > 0 ? static_cast<std::size_t>(size) : std::numeric_limits<std::size_t>::max() / 4;
+    }
+
+    // Calls visit(first, last, begin, end, future) for every coverage of a stack (its nodes are members[first:last]) and
+    // every span that may come next.
     template <class Visit>
-    void for_spans(Stack& stack, Visit&& visit) {
-        auto& members = stack.members;
-        std::stable_sort(members.begin(), members.end(),
-                         [&](std::int32_t a, std::int32_t b) { return nodes[a].coverage < nodes[b].coverage; });
+    void for_spans(const Stack& stack, Visit&& visit) {
+        const auto& members = stack.members;
         const int limit = space_.model.reordering_limit;
         for (std::size_t first = 0, last; first < members.size(); first = last) {
             const std::int32_t coverage = nodes[members[first]].coverage;
             std::int32_t farthest = 0;
             for (last = first; last < members.size() && nodes[members[last]].coverage == coverage; ++last)
                 farthest = std::max(farthest, space_.end_of(nodes[members[last]].option));
-            const std::int32_t gap = space_.coverages.first_gap(coverage);
+            space_.find_gaps(coverage, gaps_);
+            const std::int32_t gap = gaps_[0].begin;
             const std::int32_t stop = limit < 0 ? space_.length() : std::min(space_.length(), farthest + limit + 1);
-            for (std::int32_t begin = gap; begin < stop; ++begin) {
-                for (std::int32_t end = begin + 1; end <= std::min(space_.length(), begin + space_.longest()); ++end) {
-                    if (space_.coverages.covers(coverage, end - 1)) break;
-                    // A beam keeps away from dead ends: the first gap must stay in reach of the span's end.
-                    if (pruning() && begin != gap && limit >= 0 && end - gap > limit) break;
-                    if (space_.on_span(begin, end).empty()) continue;
-                    heed(stop_);
-                    visit(first, last, begin, end, space_.coverages.with(coverage, begin, end));
-                }
-            }
+            for (const auto& [open, close] : gaps_)
+                for (std::int32_t begin = open; begin < std::min(stop, close); ++begin)
+                    for (std::int32_t end = begin + 1; end <= std::min(close, begin + space_.longest()); ++end) {
+                        // A beam keeps away from dead ends: the first gap must stay in reach of the span's end.
+                        if (pruning() && begin != gap && limit >= 0 && end - gap > limit) break;
+                        if (space_.on_span(begin, end).empty()) continue;
+                        heed(stop_);
+                        visit(first, last, begin, end, pruning() ? space_.future(gaps_, begin, end) : 0.0);
+                    }
         }
     }
 
     // Expands a stack. Language models are not read for a node whose best expansion, as predicted, the beam would drop.
     void expand(std::int32_t covered) {
         Stack& stack = stacks_[covered];
-        for_spans(stack, [&](std::size_t first, std::size_t last, std::int32_t begin, std::int32_t end, std::int32_t coverage) {
-            const double future = pruning() ? space_.future(coverage) : 0.0;
+        for_spans(stack, [&](std::size_t first, std::size_t last, std::int32_t begin, std::int32_t end, double future) {
+            const std::int32_t coverage = space_.coverages.with(nodes[stack.members[first]].coverage, begin, end);
             Stack& into = stacks_[covered + end - begin];
             const auto options = space_.on_span(begin, end);
             for (std::size_t m = first; m < last && !too_large(); ++m) {
@@ -181,9 +171,9 @@ private:
                std::equal(target_words_ + first, target_words_ + last, target_->begin() + position);
     }
 
-    // Whether the beam of stack decoding has no place for a total.
+    // Whether the beam has no place for a total.
     bool is_below(const Stack& stack, double total) const {
-        return limits_.algorithm == Algorithm::STACK && total < std::max(stack.floor, stack.best - limits_.threshold);
+        return pruning() && total < std::max(stack.floor, stack.best - limits_.threshold);
     }
 
     // Adds a node, or a way to one that is there, unless the beam has no place for it; returns its number, or -1.
@@ -217,15 +207,13 @@ private:
     }
 
     void raise_floor(Stack& stack) {
-        if (limits_.algorithm != Algorithm::STACK || limits_.stack_size <= 0) return;
-        const auto wanted = static_cast<std::size_t>(limits_.stack_size);
+        const std::size_t wanted = beam();
         if (stack.above < 2 * wanted) return;
         totals_.clear();
         for (std::int32_t id : stack.members)
             if (nodes[id].total >= stack.floor) totals_.push_back(nodes[id].total);
-        std::nth_element(totals_.begin(), totals_.begin() + static_cast<std::ptrdiff_t>(wanted - 1), totals_.end(), std::greater<>());
-        stack.floor = totals_[wanted - 1];
-        stack.above = static_cast<std::size_t>(std::count_if(totals_.begin(), totals_.end(), [&](double t) { return t >= stack.floor; }));
+        stack.floor = least_of_best(wanted);
+        stack.above = wanted;
     }
 
     static std::uint64_t hash(const SearchNode& node) {
@@ -233,134 +221,125 @@ private:
         return mix(mix(word(node.coverage) << 32 | word(node.exit)) ^ (word(node.lm) << 32 | word(node.position)));
     }
 
-    // Sorts a finished stack, best first, and drops what the limits do not allow.
+    // Drops what the limits do not allow from a finished stack; nodes of one coverage come together, best first.
     void settle(Stack& stack) {
-        std::stable_sort(stack.members.begin(), stack.members.end(),
-                         [&](std::int32_t a, std::int32_t b) { return nodes[a].total > nodes[b].total; });
-        if (pruning() && !stack.members.empty()) {
-            const std::size_t size = limits_.algorithm == Algorithm::STACK && limits_.stack_size > 0 ? limits_.stack_size : stack.members.size();
-            if (stack.members.size() > size) stack.members.resize(size);
-            const double least = nodes[stack.members[0]].total - limits_.threshold;
-            while (nodes[stack.members.back()].total < least) stack.members.pop_back();
+        auto& members = stack.members;
+        if (members.size() > beam()) {
+            const auto better = [&](std::int32_t a, std::int32_t b) { return nodes[a].total != nodes[b].total ? nodes[a].total > nodes[b].total : a < b; };
+            std::nth_element(members.begin(), members.begin() + static_cast<std::ptrdiff_t>(beam()), members.end(), better);
+            members.resize(beam());
         }
+        if (pruning()) std::erase_if(members, [&](std::int32_t id) { return nodes[id].total < stack.best - limits_.threshold; });
+        std::sort(members.begin(), members.end(), [&](std::int32_t a, std::int32_t b) {
+            if (nodes[a].coverage != nodes[b].coverage) return nodes[a].coverage < nodes[b].coverage;
+            return nodes[a].score != nodes[b].score ? nodes[a].score > nodes[b].score : a < b;
+        });
         stack.table.reset();
     }
 
-    void collect_squares(std::int32_t covered) {
+    // Cube pruning (Huang & Chiang 2007) without a queue. Of all rows that lead into a stack, the best are collected, by the
+    // predicted totals of their best cells.
+    void collect_rows(std::int32_t covered) {
         const Stack& stack = stacks_[covered];
-        for_spans(stacks_[covered], [&](std::size_t first, std::size_t last, std::int32_t begin, std::int32_t end, std::int32_t coverage) {
-            while (first < last && !may_precede(stack.members[first], begin)) ++first;
-            if (first == last) return;
-            stacks_[covered + end - begin].squares.push_back({space_.future(coverage), space_.on_span(begin, end), coverage, covered,
-                                                              static_cast<std::int32_t>(first), static_cast<std::int32_t>(last)});
+        const std::size_t wanted = beam() + 8;
+        for_spans(stack, [&](std::size_t first, std::size_t last, std::int32_t begin, std::int32_t end, double future) {
+            Stack& into = stacks_[covered + end - begin];
+            const std::int32_t option = space_.on_span(begin, end)[0];
+            const std::size_t before = into.rows.size();
+            for (std::size_t m = first; m < last; ++m) {
+                const SearchNode& node = nodes[stack.members[m]];
+                if (!space_.within_limit(space_.end_of(node.option), begin)) continue;
+                const auto joint = space_.joint(node.option, option);
+                const double total = node.score + space_.best_join(joint, begin, end) + future;
+                if (total >= into.least) into.rows.push_back({total, static_cast<std::int32_t>(into.squares.size()), stack.members[m]});
+            }
+            if (into.rows.size() == before) return;
+            into.squares.push_back({future, nodes[stack.members[first]].coverage, begin, end});
+            if (into.rows.size() < 2 * wanted) return;
+            std::nth_element(into.rows.begin(), into.rows.begin() + static_cast<std::ptrdiff_t>(wanted - 1), into.rows.end());
+            into.rows.resize(wanted);
+            into.least = into.rows.back().total;
         });
     }
 
-    bool may_precede(std::int32_t node, std::int32_t begin) const { return space_.within_limit(space_.end_of(nodes[node].option), begin); }
-
-    // Cube pruning (Huang & Chiang 2007): candidates in the order of their totals. Language models are read only for
-    // those whose predicted total, with what predictions usually fall short by, comes to the top.
-    void pop_cube(std::int32_t covered) {
-        Stack& stack = stacks_[covered];
-        rows_.clear();
-        cells_.clear();
-        heap_.clear();
-        for (std::size_t i = 0; i < stack.squares.size(); ++i) {
-            const Square& square = stack.squares[i];
-            const SearchNode& node = nodes[stacks_[square.from].members[square.first]];
-            const auto joint = space_.joint(node.option, square.options[0]);
-            heap_.push_back(predict(square, {node.score, joint, 0, 0}, {0, static_cast<std::int32_t>(i), 0, 0}));
-        }
-        std::make_heap(heap_.begin(), heap_.end());
-        for (std::int64_t budget = 4 * std::int64_t(limits_.pop_limit); budget > 0 && !heap_.empty();) {
+    // Fills a stack from the cells of its rows with the best predicted totals, half as many again as it may keep. Only for
+    // these are language models read.
+    void fill(Stack& stack) {
+        std::sort(stack.rows.begin(), stack.rows.end());
+        totals_.clear();
+        const std::size_t wanted = beam() + beam() / 2 + 1;
+        double least = none;
+        std::size_t kept = 0;
+        for (const Row row : stack.rows) {
+            if (row.total < least) break;
             heed(stop_);
-            Cell& cell = cells_[heap_.front().cell];
-            Square& square = stack.squares[cell.square];
-            if (cell.lm == unread) {
-                replace_top({read(square, cell) + square.future, heap_.front().cell});
-                continue;
+            const SquareRow found(*this, stack, row);
+            const bool dominated = is_dominated(found, first_square_ + static_cast<std::uint32_t>(row.square));
+            if (dominated && !limits_.keep_all) continue;
+            double best = none;
+            for (const std::int32_t option : found.options) {
+                const double total = found.predict(space_.join(found.joint, option), space_.estimate(option));
+                best = std::max(best, total);
+                if (total >= least && !dominated) totals_.push_back(total);
             }
-            const std::int32_t option = square.options[cell.column], row = cell.row, column = cell.column, number = cell.square;
-            const std::size_t before = nodes.size();
-            const std::int32_t id = add(stack, {cell.score, heap_.front().total, square.coverage, space_.exit_of(option), cell.lm, 0, option, rows_[square.rows + row].node});
-            budget -= nodes.size() > before ? 4 : 1;
-            if (limits_.keep_all) add_rivals(square, row, option, id);
-            // Every cell has one way to be reached: along its row, which is entered at its first column.
-            if (column + 1 < static_cast<std::int32_t>(square.options.size())) {
-                replace_top(predict(square, rows_[square.rows + row], {0, number, row, column + 1}));
-            } else {
-                std::pop_heap(heap_.begin(), heap_.end());
-                heap_.pop_back();
-            }
-            if (column > 0) continue;
-            const std::int32_t next = next_row(square, row + 1);
-            if (next == square.height) continue;
-            heap_.push_back(predict(square, rows_[square.rows + next], {0, number, next, 0}));
-            std::push_heap(heap_.begin(), heap_.end());
+            stack.rows[kept++] = {best, row.square, row.node};
+            if (totals_.size() >= 2 * wanted) least = least_of_best(wanted);
         }
-        stack.squares.clear();
-    }
-
-    // The first row from `row` on that is not like a better one.
-    std::int32_t next_row(const Square& square, std::int32_t row) const {
-        const Row* const rows = rows_.data() + square.rows;
-        while (row < square.height && std::find(rows, rows + row, rows[row]) != rows + row) ++row;
-        return row;
-    }
-
-    // Adds arcs into a node from the rows that are like the one from which it was reached.
-    void add_rivals(const Square& square, std::int32_t row, std::int32_t option, std::int32_t id) {
-        const Row* const rows = rows_.data() + square.rows;
-        const double step = space_.read(rows[row].lm, option).score;
-        for (std::int32_t other = row + 1; other < square.height; ++other)
-            if (rows[other] == rows[row])
-                arcs.push_back({id, rows[other].node, option, space_.options.local[option] + space_.join(rows[other].joint, option) + step});
-    }
-
-    // Adds a cell, and returns it with its predicted total.
-    Candidate predict(const Square& square, const Row& row, Cell cell) {
-        const std::int32_t option = square.options[cell.column];
-        cell.score = row.score + space_.join(row.joint, option) + space_.estimate(option);
-        cells_.push_back(cell);
-        return {cell.score + square.future + slack_.value(), static_cast<std::int32_t>(cells_.size()) - 1};
-    }
-
-    // Reads the language models for a cell.
-    double read(Square& square, Cell& cell) {
-        if (square.rows < 0) find_rows(square);
-        const Row& row = rows_[square.rows + cell.row];
-        const std::int32_t option = square.options[cell.column];
-        const auto step = space_.read(row.lm, option);
-        const double score = row.score + space_.options.local[option] + space_.join(row.joint, option) + step.score;
-        ++expansions;
-        slack_.add(score - cell.score);
-        cell.score = score;
-        cell.lm = step.lm;
-        return score;
-    }
-
-    void find_rows(Square& square) {
-        const auto first = static_cast<std::ptrdiff_t>(rows_.size());
-        const auto& members = stacks_[square.from].members;
-        for (std::int32_t m = square.first; m < square.last; ++m)
-            if (may_precede(members[m], space_.options.begin[square.options[0]])) {
-                const SearchNode& node = nodes[members[m]];
-                rows_.push_back({node.score, space_.joint(node.option, square.options[0]), members[m], node.lm});
+        if (totals_.size() > wanted) least = least_of_best(wanted);
+        stack.rows.resize(kept);
+        for (const Row& row : stack.rows) {
+            if (row.total < least || too_large()) continue;
+            heed(stop_);
+            const SquareRow found(*this, stack, row);
+            Square& square = stack.squares[row.square];
+            if (square.coverage < 0) square.coverage = space_.coverages.with(square.before, square.begin, square.end);
+            for (std::size_t i = 0; i < found.options.size(); ++i) {
+                const std::int32_t option = found.options[i];
+                const double join = space_.join(found.joint, option);
+                if (found.predict(join, space_.estimate(option)) < least) continue;
+                const auto& step = space_.read(found.steps, i, found.lm, option);
+                const double score = found.score + space_.options.local[option] + join + step.score;
+                ++expansions;
+                add(stack, {score, score + square.future, square.coverage, space_.exit_of(option), step.lm, 0, option, row.node});
             }
-        std::sort(rows_.begin() + first, rows_.end(), [](const Row& a, const Row& b) { return a.base() != b.base() ? a.base() > b.base() : a.node < b.node; });
-        square.rows = static_cast<std::int32_t>(first);
-        square.height = static_cast<std::int32_t>(rows_.size()) - square.rows;
+        }
+        first_square_ += static_cast<std::uint32_t>(stack.squares.size());
+        stack.squares = {};
+        stack.rows = {};
     }
 
-    // Puts a candidate in the place of the best one.
-    void replace_top(const Candidate& candidate) {
-        std::size_t at = 0;
-        for (std::size_t child; (child = 2 * at + 1) < heap_.size(); at = child) {
-            if (child + 1 < heap_.size() && heap_[child] < heap_[child + 1]) ++child;
-            if (!(candidate < heap_[child])) break;
-            heap_[at] = heap_[child];
-        }
-        heap_[at] = candidate;
+    // A row, with all that its cells have in common.
+    struct SquareRow {
+        SquareRow(PhraseSearch& search, const Stack& stack, const Row& row)
+            : square(stack.squares[row.square]), options(search.space_.on_span(square.begin, square.end)), score(search.nodes[row.node].score),
+              lm(search.nodes[row.node].lm), joint(search.space_.joint(search.nodes[row.node].option, options[0])),
+              steps(search.space_.span_row(lm, square.begin, square.end)) {}
+        double predict(double join, double estimate) const { return score + square.future + join + estimate; }
+
+        const Square& square;
+        std::span<const std::int32_t> options;
+        double score;
+        std::int32_t lm;
+        PhraseSpace::Joint joint;
+        PhraseSpace::SpanRow steps;
+    };
+
+    // Whether a better row of the square differs in nothing but its score, so that all that follows this one would recombine.
+    // Rows of other squares with the same steps may hide it.
+    bool is_dominated(const SquareRow& row, std::uint32_t square) const {
+        if (space_.model.boundary != nullptr) return false;
+        const std::uint32_t number = 8 * (square + 1), bit = 1U << row.joint.orientation;
+        if ((row.steps.mark & ~7U) != number) row.steps.mark = number;
+        const bool known = row.steps.mark & bit;
+        row.steps.mark |= bit;
+        return known;
+    }
+
+    // Keeps the best of totals_, and returns the least of them.
+    double least_of_best(std::size_t wanted) {
+        std::nth_element(totals_.begin(), totals_.begin() + static_cast<std::ptrdiff_t>(wanted - 1), totals_.end(), std::greater<>());
+        totals_.resize(wanted);
+        return totals_.back();
     }
 
     // How far scores exceed their predictions: the mean of those seen so far.
@@ -379,9 +358,8 @@ private:
     std::optional<Words> target_;
     const std::int32_t* target_words_;
     std::vector<Stack> stacks_;
-    std::vector<Row> rows_;
-    std::vector<Cell> cells_;
-    std::vector<Candidate> heap_;
+    std::vector<PhraseSpace::Gap> gaps_;
+    std::uint32_t first_square_ = 0;  // of the stack that is being filled
     Slack slack_;
     std::vector<double> totals_;
 };

@@ -19,6 +19,13 @@ PhraseSpace::PhraseSpace(const PhraseModelView& model, const OptionsView& option
     prepare_future();
 }
 
+bool PhraseSpace::is_finite() const {
+    const auto largest = [](const double* scores) { return std::max({std::abs(scores[0]), std::abs(scores[1]), std::abs(scores[2])}); };
+    for (std::int32_t i = 0; i < options.count; ++i)
+        if (!(std::abs(estimates[i]) + largest(options.reorder_from + 3 * i) + largest(options.reorder_to + 3 * i) < 1e100)) return false;
+    return true;
+}
+
 void PhraseSpace::forget_scores() {
     cache_.assign(std::size_t{1} << 9, {});
     cache_mask_ = cache_.size() - 1;
@@ -49,18 +56,25 @@ PhraseSpace::Step PhraseSpace::remember(std::int32_t lm, std::int32_t option, st
     return step;
 }
 
-const PhraseSpace::Step* PhraseSpace::remember_span(std::int32_t lm, std::span<const std::int32_t> options, std::uint64_t key, std::size_t at) {
-    if (span_steps_.size() + options.size() > kMostSpanSteps) {
+PhraseSpace::SpanRow PhraseSpace::add_row(std::size_t options, std::uint64_t key, std::size_t at) {
+    if (span_steps_.size() + options > kMostSpanSteps) {
         span_steps_.clear();
         std::fill(span_slots_.begin(), span_slots_.end(), SpanSlot{});
         span_rows_ = 0;
         at = mix(key) & (span_slots_.size() - 1);
     }
-    const std::size_t first = span_steps_.size();
-    span_slots_[at] = {key, first};
-    for (std::int32_t option : options) span_steps_.push_back(read_words(lm, option));
-    if (++span_rows_ * 2 > span_slots_.size()) grow_span_slots();
-    return span_steps_.data() + first;
+    span_slots_[at] = {key, static_cast<std::uint32_t>(span_steps_.size())};
+    span_steps_.resize(span_steps_.size() + options, {0, unread});
+    if (++span_rows_ * 2 > span_slots_.size()) {
+        grow_span_slots();
+        at = probe(mix(key), span_slots_.size(), [&](std::size_t slot) { return span_slots_[slot].key == key; });
+    }
+    return {span_steps_.data() + span_slots_[at].first, span_slots_[at].mark};
+}
+
+void PhraseSpace::read_rest(const SpanRow& row, std::int32_t lm, std::span<const std::int32_t> options) {
+    for (std::size_t i = 0; i < options.size(); ++i) read(row, i, lm, options[i]);
+    row.mark = all_read;
 }
 
 void PhraseSpace::index_spans() {
@@ -106,26 +120,22 @@ void PhraseSpace::prepare_language_models() {
 void PhraseSpace::prepare_future() {
     const std::int32_t n = length();
     width_ = std::min(n, std::max(128, longest_));
-    constexpr double none = -std::numeric_limits<double>::infinity();
-    spans_.assign(static_cast<std::size_t>(n) * width_, none);
-    suffix_.assign(static_cast<std::size_t>(n) + 1, 0);
+    stretches_.assign(static_cast<std::size_t>(n) * width_, no_stretch);
+    suffix_.assign(static_cast<std::size_t>(n) + 1, no_stretch);
+    suffix_[n].score = 0;
+    entries_.assign(3 * (first_.size() - 1), -std::numeric_limits<double>::infinity());
     for (std::int32_t i = 0; i < options.count; ++i) {
-        double& best = span(options.begin[i], options.end[i]);
-        best = std::max(best, estimates[i]);
+        Stretch& best = stretches_[stretch_at(options.begin[i], options.end[i])];
+        if (estimates[i] > best.score) best = {estimates[i], i, i};
+        for (std::size_t o = 0, at = 3 * cell(i); o < 3; ++o) entries_[at + o] = std::max(entries_[at + o], estimates[i] + options.reorder_from[3 * i + o]);
     }
     // From the last word on, so that what is read is still in the processor's cache however long the sentence is.
-    for (std::int32_t begin = n - 1; begin >= 0; --begin)
-        for (std::int32_t size = 2; size <= std::min(width_, n - begin); ++size) {
-            double best = span(begin, begin + size);
-            for (std::int32_t split = begin + 1; split < begin + size; ++split)
-                best = std::max(best, span(begin, split) + span(split, begin + size));
-            span(begin, begin + size) = best;
-        }
     for (std::int32_t begin = n - 1; begin >= 0; --begin) {
-        double best = none;
+        for (std::int32_t size = 2; size <= std::min(width_, n - begin); ++size)
+            for (std::int32_t split = begin + 1; split < begin + size; ++split)
+                improve(stretches_[stretch_at(begin, begin + size)], stretch(begin, split), stretch(split, begin + size));
         for (std::int32_t end = begin + 1; end <= std::min(n, begin + longest_); ++end)
-            best = std::max(best, span(begin, end) + suffix_[end]);
-        suffix_[begin] = best;
+            improve(suffix_[begin], stretch(begin, end), suffix_[end]);
     }
 }
 
@@ -193,20 +203,38 @@ void PhraseSpace::grow_span_slots() {
     }
 }
 
-double PhraseSpace::future_anew(std::int32_t coverage) {
-    double value = 0;
+void PhraseSpace::find_gaps(std::int32_t coverage, std::vector<Gap>& gaps) const {
+    gaps.clear();
     const std::int32_t reach = coverages.reach(coverage);
-    for (std::int32_t p = coverages.first_gap(coverage); p < reach;) {
-        if (coverages.covers(coverage, p)) {
-            ++p;
-            continue;
-        }
-        std::int32_t end = p;
-        while (!coverages.covers(coverage, end)) ++end;
-        value += gap(p, end);
-        p = end;
+    for (std::int32_t p = coverages.first_gap(coverage); p < reach; ++p) {
+        if (coverages.covers(coverage, p)) continue;
+        if (gaps.empty() || gaps.back().end != p) gaps.push_back({p, p});
+        ++gaps.back().end;
     }
-    return value + gap(reach, length());
+    if (reach < length()) gaps.push_back({reach, length()});
+}
+
+double PhraseSpace::future(std::span<const Gap> gaps, std::int32_t begin, std::int32_t end) const {
+    double value = 0;
+    std::int32_t at = end;
+    const auto visit = [&](std::int32_t from, std::int32_t to) {
+        if (from == to) return;
+        const bool is_last = to == length();
+        const Stretch& first = is_last ? suffix_[from] : stretch(from, std::min(to, from + width_));
+        value += gap(from, to) - model.distortion_weight * std::abs(from - at);
+        if (first.first >= 0) value += options.reorder_from[3 * first.first + (from == at ? MONOTONE : OTHER)];
+        if (!is_last && first.last >= 0) value += options.reorder_to[3 * first.last + OTHER];
+        at = to;
+    };
+    for (const Gap& gap : gaps) {
+        if (end <= gap.begin || gap.end <= begin) {
+            visit(gap.begin, gap.end);
+        } else {
+            visit(gap.begin, begin);
+            visit(end, gap.end);
+        }
+    }
+    return value;
 }
 
 }  // namespace dragoman::search::phrase

@@ -71,13 +71,16 @@ public:
 
     // The options on a span, best estimate first.
     std::span<const std::int32_t> on_span(std::int32_t begin, std::int32_t end) const {
-        const std::size_t cell = static_cast<std::size_t>(begin) * static_cast<std::size_t>(longest_) + static_cast<std::size_t>(end - begin - 1);
-        return {order_.data() + first_[cell], order_.data() + first_[cell + 1]};
+        const std::size_t at = cell(begin, end);
+        return {order_.data() + first_[at], order_.data() + first_[at + 1]};
     }
     std::int32_t longest() const { return longest_; }
 
     // Local score plus the language models' score of the option's words without context: what an option is worth alone.
     double estimate(std::int32_t option) const { return estimates[option]; }
+
+    // Whether the scores of all options are numbers that can be added up; in step with LARGEST_SCORE in search/batch.py.
+    bool is_finite() const;
 
     std::int32_t start_lm() const { return start_lm_; }
 
@@ -103,11 +106,27 @@ public:
 
     // The same for all options on a span, in the order of `on_span`; good until the next call.
     const Step* read_span(std::int32_t lm, std::int32_t begin, std::int32_t end) {
+        const SpanRow row = span_row(lm, begin, end);
+        if (row.mark != all_read) read_rest(row, lm, on_span(begin, end));
+        return row.steps;
+    }
+
+    // The same, where those that nobody has read yet have the state `unread`; `mark` is 0 before, or what the caller left.
+    struct SpanRow {
+        Step* steps;
+        std::uint32_t& mark;
+    };
+    static constexpr std::int32_t unread = -1;
+    SpanRow span_row(std::int32_t lm, std::int32_t begin, std::int32_t end) {
         const std::uint64_t key = span_key(lm, begin, end);
         std::size_t at = mix(key) & (span_slots_.size() - 1);
         for (; span_slots_[at].key != 0; at = (at + 1) & (span_slots_.size() - 1))
-            if (span_slots_[at].key == key) return span_steps_.data() + span_slots_[at].first;
-        return remember_span(lm, on_span(begin, end), key, at);
+            if (span_slots_[at].key == key) return {span_steps_.data() + span_slots_[at].first, span_slots_[at].mark};
+        return add_row(on_span(begin, end).size(), key, at);
+    }
+    const Step& read(const SpanRow& row, std::size_t i, std::int32_t lm, std::int32_t option) {
+        if (row.steps[i].lm == unread) row.steps[i] = read_words(lm, option);
+        return row.steps[i];
     }
 
     // Says that `read_span` will be called soon, in two stages.
@@ -167,21 +186,31 @@ public:
         return model.reordering_limit < 0 || std::abs(begin - previous_end) <= model.reordering_limit;
     }
 
-    // An optimistic estimate of what the uncovered words will still score.
-    double future(std::int32_t coverage) {
-        if (coverage >= static_cast<std::int32_t>(futures_.size())) futures_.resize(coverages.size(), std::numeric_limits<double>::quiet_NaN());
-        double& value = futures_[coverage];
-        if (!std::isnan(value)) return value;
-        return value = future_anew(coverage);
-    }
+    // Words [begin, end), none of which is covered; those around them are, or there are none.
+    struct Gap {
+        std::int32_t begin, end;
+    };
+    void find_gaps(std::int32_t coverage, std::vector<Gap>& gaps) const;
 
-    // The same for words [begin, end), all of them uncovered.
-    double gap(std::int32_t begin, std::int32_t end) {
-        if (end == length()) return suffix_[begin];
+    // What the words in gaps will score once words [begin, end) of one of them have been translated: their best options,
+    // and the jumps between gaps, from left to right.
+    double future(std::span<const Gap> gaps, std::int32_t begin, std::int32_t end) const;
+
+    // The best options of words [begin, end), alone.
+    double gap(std::int32_t begin, std::int32_t end) const {
+        if (end == length()) return suffix_[begin].score;
         if (begin == end) return 0;
         double total = 0;
-        for (; end - begin > width_; begin += width_) total += span(begin, begin + width_);
-        return total + span(begin, end);
+        for (; end - begin > width_; begin += width_) total += stretch(begin, begin + width_).score;
+        return total + stretch(begin, end).score;
+    }
+
+    // The best that an option on a span scores after a previous one, with its estimate.
+    double best_join(const Joint& joint, std::int32_t begin, std::int32_t end) const {
+        if (model.boundary == nullptr) return joint.score + entries_[3 * cell(begin, end) + static_cast<std::size_t>(joint.orientation)];
+        double best = -std::numeric_limits<double>::infinity();
+        for (const std::int32_t option : on_span(begin, end)) best = std::max(best, join(joint, option) + estimate(option));
+        return best;
     }
 
     std::size_t lms() const { return model.language_models.size(); }
@@ -198,8 +227,9 @@ private:
 
     struct SpanSlot {
         std::uint64_t key = 0;
-        std::size_t first = 0;
+        std::uint32_t first = 0, mark = 0;
     };
+    static constexpr std::uint32_t all_read = 0xffffffff;
     // 64 MB; when they are full, all are forgotten.
     static constexpr std::size_t kMostSpanSteps = std::size_t{1} << 22;
 
@@ -214,24 +244,34 @@ private:
         return model.boundary == nullptr ? 0.0 : model.boundary[right * model.boundary_columns + left];
     }
 
-    double future_anew(std::int32_t coverage);
-
     // Reads what is not in the caches yet, and keeps it in this slot.
     Step remember(std::int32_t lm, std::int32_t option, std::uint64_t key, std::size_t at);
-    const Step* remember_span(std::int32_t lm, std::span<const std::int32_t> options, std::uint64_t key, std::size_t at);
+    SpanRow add_row(std::size_t options, std::uint64_t key, std::size_t at);
+    void read_rest(const SpanRow& row, std::int32_t lm, std::span<const std::int32_t> options);
 
     void index_spans();
 
-    std::size_t cell(std::int32_t option) const {
-        return static_cast<std::size_t>(options.begin[option]) * longest_ + (options.end[option] - options.begin[option] - 1);
+    std::size_t cell(std::int32_t begin, std::int32_t end) const {
+        return static_cast<std::size_t>(begin) * static_cast<std::size_t>(longest_) + static_cast<std::size_t>(end - begin - 1);
     }
+    std::size_t cell(std::int32_t option) const { return cell(options.begin[option], options.end[option]); }
 
     void prepare_language_models();
 
     // Best score of every span up to a width, from options and from splits; longer gaps are summed from pieces.
     void prepare_future();
 
-    double& span(std::int32_t begin, std::int32_t end) { return spans_[static_cast<std::size_t>(begin) * width_ + (end - begin - 1)]; }
+    // The best options of some words alone: their score, and the first and the last of them.
+    struct Stretch {
+        double score;
+        std::int32_t first, last;
+    };
+    static constexpr Stretch no_stretch{-std::numeric_limits<double>::infinity(), -1, -1};
+    static void improve(Stretch& best, const Stretch& left, const Stretch& right) {
+        if (left.score + right.score > best.score) best = {left.score + right.score, left.first, right.first < 0 ? left.last : right.last};
+    }
+    std::size_t stretch_at(std::int32_t begin, std::int32_t end) const { return static_cast<std::size_t>(begin) * width_ + (end - begin - 1); }
+    const Stretch& stretch(std::int32_t begin, std::int32_t end) const { return stretches_[stretch_at(begin, end)]; }
 
     // Only the first order - 1 words depend on what came before, and only until the state is that without context; the
     // rest is known beforehand.
@@ -251,7 +291,8 @@ private:
 
     std::int32_t longest_ = 1, width_ = 0, start_lm_ = 0;
     std::vector<std::int32_t> order_, first_;
-    std::vector<double> estimates, spans_, suffix_, futures_;
+    std::vector<double> estimates, entries_;
+    std::vector<Stretch> stretches_, suffix_;
     std::vector<Alone> alone_;   // for each language model: the words of all options
     std::vector<double> tails_;  // and the score of the words of each whose context lies inside the option
     std::vector<Cached> cache_;
