@@ -49,7 +49,8 @@ class ClassPair(PairFeature):
     def __call__(self, pairs: PairsInUse, /) -> FeatureRows:
         """Return the classes of each pair that is short enough."""
         sides = pairs.source_words, pairs.words
-        short = np.flatnonzero((np.maximum(*(side.lengths for side in sides)) <= self.max_length) & (sides[1].lengths > 0))
+        lengths = np.stack([side.lengths for side in sides])
+        short = np.flatnonzero(((0 < lengths) & (lengths <= self.max_length)).all(axis=0))
         found = [_classes_of(side.take(short), of) for side, of in zip(sides, self._classes, strict=True)]
         width = self.max_length
         table = np.full((len(short), 2 * width), -1, np.int32)
@@ -58,7 +59,10 @@ class ClassPair(PairFeature):
             table[row, first + np.arange(len(side.values)) - side.offsets[row]] = side.values
         bounds = np.arange(len(short) + 1, dtype=np.int64) * 2 * width
         ids, occurring, _ = kernels.intern_sequences(table.reshape(-1), bounds)
-        names = [f"{self.prefix}.{_name(row[:width])}~{_name(row[width:])}" for row in occurring.reshape(-1, 2 * width).tolist()]
+        names = [
+            f"{self.prefix}.{_name(row[:width])}~{_name(row[width:])}"
+            for row in occurring.reshape(-1, 2 * width).tolist()
+        ]
         return named_rows(len(sides[0]), short, ids, names)
 
     def has(self, rest: str) -> bool:
@@ -75,7 +79,7 @@ class ClassPair(PairFeature):
 
 def _classes_of(phrases: Ragged[np.int32], of_word: NDArray[np.int32]) -> Ragged[np.int32]:
     words = phrases.values
-    return Ragged(of_word[np.where((0 <= words) & (words < len(of_word)), words, 0)], phrases.offsets)
+    return Ragged(of_word[np.where((words >= 0) & (words < len(of_word)), words, 0)], phrases.offsets)
 
 
 def _name(classes: list[int]) -> str:

@@ -14,7 +14,7 @@ from dragoman.core.options import option
 from dragoman.core.ragged import Ragged, unique_ids
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
-from dragoman.features.frequent_words import Side, FrequentWords, frequent_words
+from dragoman.features.frequent_words import FrequentWords, Side, frequent_words
 from dragoman.model.feature_types import ModelParts, PairFeature, PairsInUse, named_rows, need_links
 
 

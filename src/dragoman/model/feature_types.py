@@ -390,11 +390,13 @@ def need_classes(feature: str, parts: ModelParts, *sides: str) -> None:
     """Refuse a model without word classes of these sides."""
     missing = [side for side in sides if side not in parts.word_classes]
     if missing:
-        raise UsageError(f"{feature} needs word classes of the {missing[0]} side; expected a model trained with classes")
+        raise UsageError(
+            f"{feature} needs word classes of the {missing[0]} side; expected a model trained with classes"
+        )
 
 
 def classes_at_end(phrases: Ragged[np.int32], of_word: NDArray[np.int32], end: Literal[0, 1]) -> NDArray[np.int32]:
-    """Return the class of the first (0) or last (1) word of each phrase; that of UNK for new words and empty phrases."""
+    """Return the class of the first (0) or last (1) word of each phrase; that of UNK for new words and no words."""
     words = np.full(len(phrases), UNK, np.int32)
     filled = phrases.lengths > 0
     words[filled] = phrases.values[phrases.offsets[end:][: len(phrases)][filled] - end]

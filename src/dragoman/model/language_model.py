@@ -129,7 +129,7 @@ class LanguageModel:
 
     @classmethod
     def rebuild(cls, about: Mapping[str, Any], arrays: Arrays) -> Self:
-        """Rebuild a language model from its description and arrays; mixtures and models over classes need the former."""
+        """Rebuild a language model from its description, which mixtures and models over classes need, and arrays."""
         if "over" in about:
             own = {key.removeprefix(_CLASSES): array for key, array in arrays.items() if key.startswith(_CLASSES)}
             return replace(cls.from_arrays(arrays), classes=WordClasses.rebuild(about["over"], own))

@@ -1,8 +1,8 @@
 """Word classes by the exchange algorithm (Martin, Liermann & Ney 1998), with the bigram criterion of mkcls.
 
-The classes maximise the likelihood of a text under p(w | v) = p(c(w) | c(v)) p(w | c(w)). The algorithm moves each word,
-frequent words first, to the class that is best for it, until no word moves. That is a local maximum; a better one is
-looked for by dissolving some classes and moving words again (iterated local search), and from several starts.
+The classes maximise the likelihood of a text under p(w | v) = p(c(w) | c(v)) p(w | c(w)). The algorithm moves each
+word, frequent words first, to the class that is best for it, until no word moves. That is a local maximum; a better one
+is looked for by dissolving some classes and moving words again (iterated local search), and from several starts.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class Clustering(Options):
 
     classes: int = option(50, "number of word classes", minimum=1, maximum=MOST_CLASSES)
     starts: int = option(2, "number of starts, of which the best is kept; the first begins by frequency", minimum=1)
-    rounds: int = option(3, "how often each start dissolves a tenth of its classes and goes on if that was better", minimum=0)
+    rounds: int = option(
+        3, "how often each start dissolves a tenth of its classes and goes on if that was better", minimum=0
+    )
     passes: int = option(50, "most passes over all words in a round", minimum=1)
     min_count: int = option(1, "words with a lower count move together, as one word", minimum=1)
     seed: int = option(1, "seed of the starts and rounds", minimum=0)
@@ -76,7 +78,10 @@ def class_language_model(
     corpus: Corpus, classes: WordClasses, options: KneserNey, *, runtime: Runtime = Runtime()
 ) -> LanguageModel:
     """Estimate a language model over the classes of a text's words."""
-    return replace(estimate_model(classes.text(corpus), options, runtime=runtime), classes=classes)
+    with runtime.stage("estimating the language model over classes"):
+        # Classes are few and all frequent: that the discounts of unigrams cannot be estimated is no news.
+        estimated = estimate_model(classes.text(corpus), options, runtime=runtime.quiet(warns=False))
+    return replace(estimated, classes=classes)
 
 
 def class_tagged(corpus: Corpus, classes: WordClasses) -> TaggedText:
@@ -86,7 +91,7 @@ def class_tagged(corpus: Corpus, classes: WordClasses) -> TaggedText:
 
 @dataclass(frozen=True, eq=False)
 class _Words:
-    """The words of a text as items: item 0 is the edge of a sentence, then come words in the order of their frequency."""
+    """The words of a text as items: item 0 is the edge of a sentence, then come words by their frequency."""
 
     vocab: Vocab
     item_of_word: NDArray[np.int32]  # 0 for words without a class
@@ -114,7 +119,9 @@ class _Words:
         frequencies[0] -= 1  # the edge before the first sentence is the one after the last
         own = np.append(np.zeros(len(vocab) - len(order), np.int64), item)
         every = counts[order].astype(np.float64)
-        return cls(vocab, own.astype(np.int32), text, frequencies, float(_n_log_n(np.append(every, frequencies[0])).sum()))
+        return cls(
+            vocab, own.astype(np.int32), text, frequencies, float(_n_log_n(np.append(every, frequencies[0])).sum())
+        )
 
     @property
     def items(self) -> int:
@@ -185,9 +192,7 @@ class _Search:
         if start > 0:
             ranked = ranked + _JITTER * self._random(start, 0).standard_normal(len(ranked))
         classes = np.zeros(len(self.frequencies), np.int32)
-        classes[np.lexsort((np.arange(len(ranked)), -ranked)) + 1] = np.minimum(
-            np.arange(1, len(classes)), self.number
-        )
+        classes[np.lexsort((np.arange(len(ranked)), -ranked)) + 1] = np.minimum(np.arange(1, len(classes)), self.number)
         return _State(classes, classes)
 
     def _after_pass(self, state: _State, start: int) -> _State:

@@ -15,7 +15,7 @@ from dragoman.training.tag.tagger import Tagger
 
 @dataclass(frozen=True)
 class ClassTagger(Tagger):
-    """The number of a word's class, from a file that `dragoman classes estimate` or mkcls wrote; new words are `<unk>`."""
+    """The number of a word's class, from a file of `dragoman classes estimate` or mkcls; new words are `<unk>`."""
 
     name = "classes"
 
