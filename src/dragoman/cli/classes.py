@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.shell import terminal
-from dragoman.cli.shell.flags import Flags, Force, Machine, command, command_group, refuse_existing
+from dragoman.cli.shell.flags import Flags, Machine, command, command_group
 from dragoman.core.checkpoint import StageCheckpoint
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
@@ -35,7 +35,6 @@ def register(app: typer.Typer) -> None:
         text: Annotated[Path, typer.Argument(help="Tokenised text, one sentence per line.")] = Path("-"),
         out: Annotated[Path, typer.Option(help="The file to write: word, tab, class.")] = Path("-"),
         machine: Machine = Machine(),
-        force: Force = False,
     ) -> None:
         """Estimate word classes by the exchange algorithm, and write them as mkcls does.
 
@@ -45,7 +44,6 @@ def register(app: typer.Typer) -> None:
         if out == Path("-"):
             estimate_classes(corpus, options, runtime=runtime).write(out)
             return
-        refuse_existing(out, force)
         with StageCheckpoint(out) as checkpoint:
             found = estimate_classes(corpus, options, runtime=replace(runtime, checkpoint=checkpoint))
             found.write(out)

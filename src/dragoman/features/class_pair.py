@@ -12,9 +12,7 @@ from dragoman import kernels
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import option
 from dragoman.core.ragged import Ragged
-from dragoman.core.runtime import Runtime
-from dragoman.core.store import Arrays
-from dragoman.model.feature_types import ModelParts, PairFeature, PairsInUse, named_rows, need_classes, splits
+from dragoman.model.feature_types import PairFeature, PairsInUse, named_rows, splits
 
 _SIDES = ("source", "target")
 
@@ -32,14 +30,10 @@ class ClassPair(PairFeature):
 
     max_length: int = option(2, "longest side of a phrase pair with such a feature, in words", minimum=1)
 
-    def learn(self, parts: ModelParts, *, runtime: Runtime = Runtime()) -> Arrays:
-        """Learn nothing; refuse a model without word classes."""
-        need_classes(self.name, parts, *_SIDES)
-        return {}
-
-    def check(self) -> None:
-        """Refuse a model without word classes."""
-        need_classes(self.name, self.parts, *_SIDES)
+    @property
+    def class_sides(self) -> tuple[str, ...]:
+        """Both."""
+        return _SIDES
 
     @cached_property
     def _classes(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -50,7 +44,7 @@ class ClassPair(PairFeature):
         """Return the classes of each pair that is short enough."""
         sides = pairs.source_words, pairs.words
         lengths = np.stack([side.lengths for side in sides])
-        short = np.flatnonzero(((0 < lengths) & (lengths <= self.max_length)).all(axis=0))
+        short = np.flatnonzero(((lengths > 0) & (lengths <= self.max_length)).all(axis=0))
         found = [_classes_of(side.take(short), of) for side, of in zip(sides, self._classes, strict=True)]
         width = self.max_length
         table = np.full((len(short), 2 * width), -1, np.int32)

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import option
-from dragoman.core.runtime import Runtime
-from dragoman.core.store import Arrays
-from dragoman.model.feature_types import ModelParts, OrientationFeature, PairsInUse, classes_at_end, need_classes
+from dragoman.model.feature_types import OrientationFeature, PairsInUse, classes_at_end
 
 
 @dataclass(frozen=True)
@@ -31,50 +29,38 @@ class SparseReordering(OrientationFeature):
     sides: Literal["both", "source", "target"] = option("both", "sides of phrase pairs whose edges are looked at")
 
     @property
-    def _sides(self) -> tuple[str, ...]:
+    def class_sides(self) -> tuple[str, ...]:
+        """The sides whose edges are looked at."""
         return ("source", "target") if self.sides == "both" else (self.sides,)
 
-    def learn(self, parts: ModelParts, *, runtime: Runtime = Runtime()) -> Arrays:
-        """Learn nothing; refuse a model without word classes."""
-        need_classes(self.name, parts, *self._sides)
-        return {}
-
-    def check(self) -> None:
-        """Refuse a model without word classes."""
-        need_classes(self.name, self.parts, *self._sides)
-
     @cached_property
-    def _edges(self) -> tuple[tuple[NDArray[np.int32], str], ...]:
-        """The class of each word of a side, and the letter of the side."""
+    def _classes(self) -> dict[str, NDArray[np.int32]]:
+        """The class of each word of the model, by side."""
         vocabs = {"source": self.parts.source_vocab, "target": self.parts.target_vocab}
-        return tuple((self.parts.word_classes[side].of_words(vocabs[side]), side[0]) for side in self._sides)
+        return {side: self.parts.word_classes[side].of_words(vocabs[side]) for side in self.class_sides}
 
     @cached_property
-    def _names(self) -> tuple[str, ...]:
-        """All properties: first and last word of each side, for each class."""
-        return tuple(
-            f"{side[0]}{end}{number}"
-            for side in self._sides
+    def _names(self) -> dict[str, int]:
+        """All properties, numbered: first and last word of each side, for each class."""
+        every = (
+            f"{side[0]}{end}{its}"
+            for side in self.class_sides
             for end in "fl"
-            for number in range(self.parts.word_classes[side].number + 1)
+            for its in range(self.parts.word_classes[side].number + 1)
         )
-
-    @cached_property
-    def _known(self) -> frozenset[str]:
-        return frozenset(self._names)
+        return {name: i for i, name in enumerate(every)}
 
     def has_property(self, name: str) -> bool:
         """Tell whether a property is of a class that exists."""
-        return name in self._known
+        return name in self._names
 
     def __call__(self, pairs: PairsInUse, /) -> FeatureRows:
         """Return the classes at the edges of each pair."""
-        columns, first = [], 0
-        for (of_word, letter), side in zip(self._edges, self._sides, strict=True):
-            phrases = pairs.source_words if letter == "s" else pairs.words
-            for end in (0, 1):
-                columns.append(classes_at_end(phrases, of_word, 1 if end else 0) + np.int32(first))
-                first += self.parts.word_classes[side].number + 1
+        columns = []
+        for side, of_word in self._classes.items():
+            phrases = pairs.source_words if side == "source" else pairs.words
+            for end, letter in ((0, "f"), (1, "l")):
+                columns.append(self._names[f"{side[0]}{letter}0"] + classes_at_end(phrases, of_word, end))
         ids = np.stack(columns, axis=1).astype(np.int32)
         offsets = np.arange(len(ids) + 1, dtype=np.int64) * ids.shape[1]
-        return FeatureRows(self._names, offsets, ids.reshape(-1), np.ones(ids.size))
+        return FeatureRows(tuple(self._names), offsets, ids.reshape(-1), np.ones(ids.size))

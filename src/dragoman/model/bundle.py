@@ -288,6 +288,7 @@ class Model:
             refuse_kind(feature, self.kind)
             every[feature] = {}
             if isinstance(feature, SparseFeature):
+                feature.need_classes(self.word_classes)
                 every[feature] = feature.learn(self._parts(tagged, aligned), runtime=runtime)
         added = {feature.name: 0.0 for feature in features if isinstance(feature, GlobalFeature)}
         for feature in features:

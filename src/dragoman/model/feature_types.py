@@ -8,9 +8,9 @@ weighs 0. A global feature is one number of a whole sentence or document, which 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, Protocol, Self, TypeVar, cast
+from typing import ClassVar, Protocol, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,10 +70,22 @@ class SparseFeature(Feature):
 
     def attached(self, parts: ModelParts, learnt: Arrays) -> Self:
         """Return the feature as part of a model: `parts` and `learnt` are there for its other methods."""
+        self.need_classes(parts.word_classes)
         feature = replace(self)
         vars(feature).update(_parts=parts, _learnt=learnt)
         feature.check()
         return feature
+
+    @property
+    def class_sides(self) -> tuple[str, ...]:
+        """The sides, "source" and "target", whose word classes it looks at; by default none."""
+        return ()
+
+    def need_classes(self, sides: Iterable[str]) -> None:
+        """Refuse a model that has word classes of these sides only, if the feature looks at others."""
+        missing = [side for side in self.class_sides if side not in set(sides)]
+        if missing:
+            raise UsageError(f"{self.name} needs word classes of the {missing[0]} side; expected a number of classes")
 
     def check(self) -> None:
         """Refuse arrays that `learn` cannot have returned."""
@@ -386,16 +398,7 @@ def need_links(feature: str, parts: ModelParts) -> None:
             raise UsageError(f"{feature} needs word links, which the {kind} '{name}' has not")
 
 
-def need_classes(feature: str, parts: ModelParts, *sides: str) -> None:
-    """Refuse a model without word classes of these sides."""
-    missing = [side for side in sides if side not in parts.word_classes]
-    if missing:
-        raise UsageError(
-            f"{feature} needs word classes of the {missing[0]} side; expected a model trained with classes"
-        )
-
-
-def classes_at_end(phrases: Ragged[np.int32], of_word: NDArray[np.int32], end: Literal[0, 1]) -> NDArray[np.int32]:
+def classes_at_end(phrases: Ragged[np.int32], of_word: NDArray[np.int32], end: int) -> NDArray[np.int32]:
     """Return the class of the first (0) or last (1) word of each phrase; that of UNK for new words and no words."""
     words = np.full(len(phrases), UNK, np.int32)
     filled = phrases.lengths > 0

@@ -106,6 +106,7 @@ def train_model(
     # Check features, files and disk space before the work begins.
     for feature in recipe.features:
         refuse_kind(feature, "phrase" if rule_model is None else "chart")
+        feature.need_classes(() if recipe.clustering is None else ("source", "target"))
         if isinstance(feature, BoundaryFeature) and recipe.clustering is None:
             raise UsageError(
                 f"{feature.name} learns from a tagged text or word classes; expected a number of classes, or"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,7 @@ def neighbours(lines, order):
     before = [{} for _ in number]
     for line in lines:
         text = [0, *(number[word] for word in line.split()), 0]
-        for v, w in zip(text, text[1:], strict=False) if len(text) > 2 else ():
+        for v, w in itertools.pairwise(text) if len(text) > 2 else ():
             after[v][w] = after[v].get(w, 0) + 1
             before[w][v] = before[w].get(v, 0) + 1
     columns = {}
