@@ -10,6 +10,7 @@
     dm.score(outputs, references), dm.compare({"a": outputs, "b": others}, references)
     dm.rerank(candidates, weights), dm.mbr(candidates)
     dm.normaliser(examples="examples.tsv", modern="words.txt", out="old-to-new").normalise("Vnd das liecht")
+    dm.word_classes("train.en", classes=50)["house"]
     dm.mix({"in": "model1", "out": "model2"}, source="dev.fr", reference="dev.en", out="mixed")
 
 A text of many lines is given as a `Path`, a list of lines, or the name of an existing file. Where sentences are
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from dragoman.front.run import TuningRun
     from dragoman.front.scoring import Comparison, Score, compare, score
     from dragoman.front.system import System, load, train
+    from dragoman.front.word_classes import word_classes
 
 __all__ = [
     "Comparison",
@@ -54,6 +56,7 @@ __all__ = [
     "score",
     "train",
     "tune_reranker",
+    "word_classes",
 ]
 
 _HOMES = {
@@ -65,6 +68,7 @@ _HOMES = {
     "run": ("TuningRun",),
     "mbr_result": ("MbrResult",),
     "system": ("System", "load", "train"),
+    "word_classes": ("word_classes",),
 }
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from dragoman.core.corpus import Vocab
 from dragoman.core.errors import UsageError
+from dragoman.core.phrases import REORDERING_SCORES
 from dragoman.core.runtime import Runtime
 from dragoman.core.samples import Samples
 from dragoman.features import (
@@ -14,6 +15,7 @@ from dragoman.features import (
     BoundaryFeature,
     DocumentFeature,
     HoleFeature,
+    OrientationFeature,
     PairFeature,
     SentenceFeature,
     SpanFeature,
@@ -27,11 +29,19 @@ from dragoman.search.limits import SpaceLimits
 from dragoman.search.phrase.batch import boundary_names
 from dragoman.search.phrase.translator import PhraseTranslator
 from dragoman.search.translator import Translator
-from oracles import chart_space, extra_features, linked_rules, phrase_space, trees as random_trees
+from oracles import chart_space, extra_features, linked_rules, phrase_space, trees as random_trees, word_classes
 
 pytestmark = pytest.mark.filterwarnings("ignore:only .* target phrases occur")
 
-LOCALITIES = (PairFeature, HoleFeature, SpanFeature, BoundaryFeature, SentenceFeature, DocumentFeature)
+LOCALITIES = (
+    PairFeature,
+    HoleFeature,
+    SpanFeature,
+    BoundaryFeature,
+    OrientationFeature,
+    SentenceFeature,
+    DocumentFeature,
+)
 SPARSE, GLOBAL = SPARSE_FEATURES.names(), GLOBAL_FEATURES.names()
 OF_HOLES = [name for name in SPARSE if issubclass(FEATURES.get(name), HoleFeature)]
 OF_PHRASES = [name for name in SPARSE if name not in OF_HOLES]
@@ -42,7 +52,8 @@ LABELS = [0, 0, 0, 1, 1, 1]
 
 def chart_model(seed):
     rng = np.random.default_rng(seed)
-    return linked_rules.with_random_links(chart_space.random_model(rng, grammars=2), rng)
+    model = linked_rules.with_random_links(chart_space.random_model(rng, grammars=2), rng)
+    return word_classes.with_random_classes(model, rng)
 
 
 def model_with(name, seed):
@@ -51,7 +62,8 @@ def model_with(name, seed):
         return chart_model(seed).with_features([feature])
     rng = np.random.default_rng(seed)
     model = extra_features.with_random_links(phrase_space.random_model(rng, tables=2), rng, counts=True)
-    return model.with_features([feature], tagged=extra_features.random_tagged_text(rng))
+    tagged = extra_features.random_tagged_text(rng)
+    return word_classes.with_random_classes(model, rng).with_features([feature], tagged=tagged)
 
 
 def options_of(model, lines):
@@ -82,12 +94,13 @@ def test_a_model_keeps_its_features_and_their_options(name, tmp_path):
 @pytest.mark.parametrize("name", FEATURES.names())
 def test_a_search_refuses_what_it_cannot_score_in_a_sentence(name):
     feature = FEATURES.get(name)()
-    phrases = extra_features.with_random_links(
-        phrase_space.random_model(np.random.default_rng(1)), np.random.default_rng(1), counts=True
-    )
+    rng = np.random.default_rng(1)
+    phrases = extra_features.with_random_links(phrase_space.random_model(rng), rng, counts=True)
+    phrases = word_classes.with_random_classes(phrases, rng)
+    of_neighbours = "is about neighbours, and the rules of a hierarchical model have none"
     for model, refused in (
         (phrases, {HoleFeature: "is about the holes of rules, and phrases have none"}),
-        (chart_model(1), {BoundaryFeature: "is about neighbours, and the rules of a hierarchical model have none"}),
+        (chart_model(1), dict.fromkeys((BoundaryFeature, OrientationFeature), of_neighbours)),
     ):
         refused |= dict.fromkeys((SentenceFeature, DocumentFeature), "no search by dynamic programming can score")
         sentences = [said for locality, said in refused.items() if isinstance(feature, locality)]
@@ -123,10 +136,12 @@ def test_values_are_named_after_the_feature_and_do_not_depend_on_the_batch(name,
         rows = feature(spans(together, 0))
         assert _rows(rows) == [row for i, one in enumerate(alone) for row in _rows(feature(spans(one, i)))]
         names = rows.names
-    elif isinstance(feature, PairFeature):
+    elif isinstance(feature, PairFeature | OrientationFeature):
         rows, single = feature(together), [row for one in alone for row in _rows(feature(one))]
         assert _rows(rows) == single
         names = rows.names
+        if isinstance(feature, OrientationFeature):
+            names = [f"{feature.prefix}.{name}.{score}" for name in names for score in REORDERING_SCORES]
     else:
         expected = [np.concatenate(side) for side in zip(*(feature(one) for one in alone), strict=True)]
         for found, side in zip(feature(together), expected, strict=True):

@@ -331,7 +331,11 @@ def print_model(model: Model, title: str) -> None:
         details = " + ".join(f"{n:,}" for n in language_model.sizes)
         if language_model.components:
             details += f"; mixture of {', '.join(language_model.components)}"
+        if language_model.classes is not None:
+            details += "; over word classes"
         rows.append((f"language model {name}", sum(language_model.sizes), details))
+    for side, classes in model.word_classes.items():
+        rows.append((f"word classes {side}", classes.number, f"of {len(classes):,} words"))
     for feature in model.sparse_features:
         rows.append((f"feature {feature.name}", "", f"{feature.prefix}.*; {_shown(feature.to_dict())}"))
     rows += [(f"global feature {name}", "", _shown(one.to_dict())) for name, one in model.global_features.items()]

@@ -17,6 +17,7 @@ from dragoman.core.options import parse_options
 from dragoman.core.workspace import Workspace, format_size, free_memory, memory_size
 from dragoman.features import SPARSE_FEATURES, parse_feature
 from dragoman.training.align import ALIGNERS
+from dragoman.training.classes import Clustering
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.phrase_model import PhraseModel
 from dragoman.training.pipeline import TrainRecipe, train_model
@@ -36,6 +37,8 @@ def register(app: typer.Typer) -> None:
             "dragoman train --source train.fr --target train.en --hierarchical --rule-max-span 12 --out model",
             "dragoman train --source train.fr --target train.en --hierarchical --second-lm-text news.en --lm-order 5"
             " --symmetrisation union --feature rule-class:generate=all --out model",
+            "dragoman train --source train.fr --target train.en --classes 50 --class-lm-order 7 --feature boundary-tags"
+            " --feature sparse-reordering --out model",
             "dragoman train --source words.old --target words.new --units characters --boundaries --out model",
             "dragoman train --source train.fr.zst --target train.en.zst --memory 4G --temporary /scratch --out model",
             "dragoman train --source s --target t --aligner hmm --cluster tcp://10.0.0.1:8786 --out model",
@@ -46,7 +49,7 @@ def register(app: typer.Typer) -> None:
             "Word alignment": ("aligner", "aligner_option", "alignment"),
             "Rules of a hierarchical model": ("with_phrases", "on_demand"),
             "Language model": ("arpa", "second_lm_text"),
-            "Features": ("feature",),
+            "Features": ("classes", "class_lm_order", "feature"),
             MACHINE: ("memory", "temporary", "threads", "cluster", "cluster_wait"),
         },
     )
@@ -83,6 +86,14 @@ def register(app: typer.Typer) -> None:
                 f" One of {', '.join(SPARSE_FEATURES.names())}."
             ),
         ] = None,
+        classes: Annotated[
+            int | None,
+            typer.Option(help="Number of word classes of each language, for features that look at them.", min=1),
+        ] = None,
+        class_lm_order: Annotated[
+            int,
+            typer.Option(help="Order of a further language model, over word classes; 0: none.", min=0, max=16),
+        ] = 0,
         hierarchical: Annotated[
             bool,
             typer.Option(
@@ -136,7 +147,18 @@ def register(app: typer.Typer) -> None:
             rules = rule_model if hierarchical else None
             model = train_model(
                 text,
-                TrainRecipe(cleaning, chosen, phrase_model, rules, with_phrases, on_demand, kneser_ney, features),
+                TrainRecipe(
+                    cleaning,
+                    chosen,
+                    phrase_model,
+                    rules,
+                    with_phrases,
+                    on_demand,
+                    kneser_ney,
+                    features,
+                    None if classes is None else Clustering(classes=classes),
+                    class_lm_order,
+                ),
                 alignment=alignment,
                 lm_texts=[read_target(path, text.settings, runtime=here) for path in lm_text or []],
                 second_lm_texts=[read_target(path, text.settings, runtime=here) for path in second_lm_text or []],

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.corpus import Bitext
+from dragoman.core.corpus import Bitext, Corpus
 from dragoman.core.errors import DataError, version, write_error
 from dragoman.core.files import PathLike
 from dragoman.core.own_files import CHECKPOINT, lock_output
@@ -87,10 +87,10 @@ class StageCheckpoint:
         self._lock.close()
 
 
-def stage_key(bitext: Bitext, options: Mapping[str, Any], arrays: Iterable[NDArray[np.generic]] = ()) -> str:
+def stage_key(text: Bitext | Corpus, options: Mapping[str, Any], arrays: Iterable[NDArray[np.generic]] = ()) -> str:
     """Return a key of the inputs of a stage: text, options, other arrays, and the version of Dragoman."""
     digest = hashlib.sha256(json.dumps([version(), options], sort_keys=True, default=str).encode())
-    for corpus in (bitext.source, bitext.target):
+    for corpus in (text.source, text.target) if isinstance(text, Bitext) else (text,):
         for array in (corpus.sentences.values, corpus.sentences.offsets, corpus.vocab.blob, corpus.vocab.offsets):
             digest.update(np.ascontiguousarray(array).data)
     for more in arrays:

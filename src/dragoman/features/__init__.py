@@ -2,10 +2,11 @@
 
 | type | sees | examples |
 |---|---|---|
-| `PairFeature` | one phrase pair or rule | `word_pair`, `unlinked_words`, `phrase_length`, `rule_class` |
+| `PairFeature` | one phrase pair or rule | `word_pair`, `class_pair`, `unlinked_words`, `phrase_length`, `rule_class` |
 | `HoleFeature` | how a rule reorders its nonterminals, and how many words these cover | `structural_distortion` |
 | `SpanFeature` | the span of a phrase or rule, in the parse tree of its sentence | `syntax` |
 | `BoundaryFeature` | two neighbouring phrases of the target (not for rules) | `boundary_tags` |
+| `OrientationFeature` | a phrase pair and where its neighbours stand (not for rules) | `sparse_reordering` |
 | language models | the words before | dense, and parts of a model: `model/language_model.py` |
 | `SentenceFeature` | a sentence and its translation, samplers only | `length_ratio`, `bracket_balance` |
 | `DocumentFeature` | a document and its translation, samplers only | `lexical_consistency` |
@@ -26,6 +27,7 @@ from dragoman.model.feature_types import (
     HoleFeature,
     HoleRows,
     ModelParts,
+    OrientationFeature,
     PairFeature,
     PairsInUse,
     RulesInUse,
@@ -48,6 +50,7 @@ __all__ = [
     "HoleFeature",
     "HoleRows",
     "ModelParts",
+    "OrientationFeature",
     "PairFeature",
     "PairsInUse",
     "RulesInUse",

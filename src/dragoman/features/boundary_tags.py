@@ -17,7 +17,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
 from dragoman.formats.tagged_text import TaggedText
-from dragoman.model.feature_types import BoundaryFeature, ModelParts, PairsInUse, learnt_array
+from dragoman.model.feature_types import BoundaryFeature, ModelParts, PairsInUse, classes_at_end, learnt_array
 
 # Symbol 0 is the edge of a sentence and symbol 1 unknown words; then the tags follow, in alphabetical order.
 _UNKNOWN = 1
@@ -120,23 +120,13 @@ class PhraseTags:
 
     def at_ends(self, words: Ragged[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the tags of the first and of the last word of each phrase."""
-        first, last = (_tags_at_ends(words, self.of_word, end) for end in (0, 1))
+        first, last = classes_at_end(words, self.of_word, 0), classes_at_end(words, self.of_word, 1)
         listed = kernels.find_sequences(
             words.values, words.offsets, self.phrases.values, self.phrases.offsets, self.index
         )
         here = listed >= 0
         first[here], last[here] = self.left[listed[here]], self.right[listed[here]]
         return first, last
-
-
-def _tags_at_ends(phrases: Ragged[np.int32], of_word: NDArray[np.int32], end: Literal[0, 1]) -> NDArray[np.int32]:
-    """Return the tag of the first (0) or last (1) word of each phrase; `<unk>` for an empty phrase."""
-    tags = np.full(len(phrases), _UNKNOWN, np.int32)
-    filled = phrases.lengths > 0
-    words = phrases.values[phrases.offsets[end:][: len(phrases)][filled] - end]
-    known = words < len(of_word)
-    tags[filled] = np.where(known, of_word[np.where(known, words, UNK)], _UNKNOWN)
-    return tags
 
 
 def _symbols(tagged: TaggedText) -> tuple[list[str], NDArray[np.int32]]:
@@ -183,7 +173,7 @@ def _tags_of_phrases(
         found = kernels.match_spans(
             words, parts.tagged.words.sentences.offsets, longest, values, offsets, index, 1, progress_callback
         )
-    first, last = (_tags_at_ends(phrases, of_word, end) for end in (0, 1))
+    first, last = classes_at_end(phrases, of_word, 0), classes_at_end(phrases, of_word, 1)
     left, right, seen = first.copy(), last.copy(), np.zeros(len(phrases), bool)
     for length in range(1, longest + 1):
         position = np.flatnonzero(found[:, length - 1] >= 0)

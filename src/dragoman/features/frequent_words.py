@@ -23,14 +23,14 @@ OTHER = "OTHER"
 
 
 @dataclass(frozen=True, eq=False)
-class WordClasses:
+class FrequentWords:
     """Classes of the words of one side: the class of a frequent word is its id, the class of all others is 0."""
 
     vocab: Vocab
     frequent: NDArray[np.bool_]
 
     @classmethod
-    def load(cls, parts: ModelParts, learnt: Arrays, side: Side) -> WordClasses:
+    def load(cls, parts: ModelParts, learnt: Arrays, side: Side) -> FrequentWords:
         """Rebuild from the result of `frequent_words`."""
         vocab = _vocab(parts, side)
         frequent = np.zeros(len(vocab), bool)

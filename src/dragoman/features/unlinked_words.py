@@ -14,7 +14,7 @@ from dragoman.core.options import option
 from dragoman.core.ragged import Ragged, unique_ids
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
-from dragoman.features.frequent_words import Side, WordClasses, frequent_words
+from dragoman.features.frequent_words import FrequentWords, Side, frequent_words
 from dragoman.model.feature_types import ModelParts, PairFeature, PairsInUse, named_rows, need_links
 
 
@@ -33,8 +33,8 @@ class UnlinkedWords(PairFeature):
         return {self.side: frequent_words(parts, self.side, getattr(self, f"{self.side}_words"))}
 
     @cached_property
-    def _classes(self) -> WordClasses:
-        return WordClasses.load(self.parts, self.learnt, self.side)
+    def _classes(self) -> FrequentWords:
+        return FrequentWords.load(self.parts, self.learnt, self.side)
 
     def check(self) -> None:
         """Refuse arrays that are not word ids."""

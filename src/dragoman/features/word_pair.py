@@ -12,7 +12,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
-from dragoman.features.frequent_words import WordClasses, frequent_words
+from dragoman.features.frequent_words import FrequentWords, frequent_words
 from dragoman.model.feature_types import ModelParts, PairFeature, PairsInUse, named_rows, need_links, splits
 
 
@@ -35,9 +35,9 @@ class WordPair(PairFeature):
         }
 
     @cached_property
-    def _classes(self) -> tuple[WordClasses, WordClasses]:
+    def _classes(self) -> tuple[FrequentWords, FrequentWords]:
         """Classes of source and target words."""
-        source, target = (WordClasses.load(self.parts, self.learnt, side) for side in ("source", "target"))
+        source, target = (FrequentWords.load(self.parts, self.learnt, side) for side in ("source", "target"))
         return source, target
 
     def check(self) -> None:

@@ -34,6 +34,7 @@ from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 from dragoman.training.align import ALIGNERS
+from dragoman.training.classes import Clustering
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.phrase_model import PhraseModel
 from dragoman.training.pipeline import TrainRecipe, train_model
@@ -381,6 +382,8 @@ def train(
     rules: Mapping[str, Any] | None = None,
     second_lm_text: Text | None = None,
     features: Sequence[str] = (),
+    classes: int | None = None,
+    class_lm_order: int = 0,
     memory: str | int | None = None,
     temporary: File | None = None,
     threads: int | None = None,
@@ -395,7 +398,9 @@ def train(
     reference of `dragoman train`. A `hierarchical` model has rules with nonterminals instead of phrases, or both
     (`with_phrases`), or the aligned text from which rules are extracted when needed (`on_demand`); `rules` are options
     of rules (`max_span`, ...). `second_lm_text` is a text of the target language for a second language model, and
-    `features` are sparse features ("rule-class:generate=all"). `memory` is the memory for training, in bytes or as
+    `features` are sparse features ("rule-class:generate=all"). `classes` is the number of word classes of each
+    language, for features that look at them, and `class_lm_order` the order of a further language model over them.
+    `memory` is the memory for training, in bytes or as
     "4G", by default half of the free memory; data that does not fit goes to files in the folder `temporary`, and the
     model does not change. `cluster` names workers for alignment, extraction, counting and scoring, as in
     `System.translate`. `example.py` beside this file is an example.
@@ -412,6 +417,8 @@ def train(
         on_demand,
         KneserNey.from_dict(lm or {}),
         [parse_feature(SPARSE_FEATURES, one) for one in features],
+        None if classes is None else Clustering(classes=classes),
+        class_lm_order,
     )
     limit = free_memory() // 2 if memory is None else memory_size(memory)
     with (

@@ -15,7 +15,7 @@ Bind bind_arpa, bind_grammar, bind_lines, bind_links, bind_nbest_numbers, bind_n
 }
 
 namespace training {
-Bind bind_alignment, bind_cooccurrence, bind_extract, bind_hmm, bind_hole_reordering, bind_rule_look_up, bind_rules,
+Bind bind_alignment, bind_cooccurrence, bind_exchange, bind_extract, bind_hmm, bind_hole_reordering, bind_rule_look_up, bind_rules,
     bind_score, bind_significance, bind_suffix_array, bind_symmetrise;
 }
 
@@ -72,8 +72,9 @@ NB_MODULE(_kernels, m) {
     nanobind::exception<FunctionError>(m, "FunctionError", PyExc_ValueError);
     for (Bind* bind :
          {bind_records, bind_distinct, bind_feature_rows, bind_sequences, bind_watching, text::bind_arpa,
-          text::bind_grammar, text::bind_lines, text::bind_links, text::bind_nbest_numbers, text::bind_nbest_read, text::bind_nbest_write,
-          text::bind_rules, text::bind_samples_write, text::bind_table, training::bind_alignment, training::bind_cooccurrence,
+          text::bind_grammar, text::bind_lines, text::bind_links, text::bind_nbest_numbers, text::bind_nbest_read,
+          text::bind_nbest_write, text::bind_rules, text::bind_samples_write, text::bind_table,
+          training::bind_alignment, training::bind_cooccurrence, training::bind_exchange,
           training::bind_extract, training::bind_hmm, training::bind_hole_reordering, training::bind_rule_look_up,
           training::bind_rules, training::bind_score, training::bind_significance, training::bind_suffix_array,
           training::bind_symmetrise, lm::bind_index, lm::bind_ngram_counts, lm::bind_query, search::chart::bind_batch,

@@ -44,6 +44,7 @@ from dragoman.model.feature_types import (
     GlobalFeature,
     HoleFeature,
     ModelParts,
+    OrientationFeature,
     SparseFeature,
 )
 from dragoman.model.grammar import Grammar
@@ -75,6 +76,7 @@ from dragoman.model.parts import (
 )
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.rule_scores import AlignedText
+from dragoman.model.word_classes import WordClasses
 from dragoman.text.compounds import CompoundSplitter
 from dragoman.text.preparation import Casing, TextPreparation
 
@@ -92,7 +94,8 @@ class Model:
     `history` is a record of how the model was made (options and counts), for people and for reports. `features` are the
     sparse and the global features, each with its learnt arrays; no search can use global features, which look at whole
     sentences and documents. `casing` restores the case of words if the model lower-cases text; `compounds` splits
-    those of the source text.
+    those of the source text. `word_classes` are those of the words of "source" and "target", for features that look at
+    them.
     """
 
     source_vocab: Vocab
@@ -106,6 +109,7 @@ class Model:
     casing: Casing | None = None
     compounds: CompoundSplitter | None = None
     grammars: Mapping[str, Grammar | CorpusGrammar] = field(default_factory=dict)
+    word_classes: Mapping[str, WordClasses] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         parts = [f"{name}: {len(table):,} phrase pairs" for name, table in self.tables.items()]
@@ -265,7 +269,8 @@ class Model:
         return attached
 
     def _parts(self, tagged: TaggedText | None = None, aligned: AlignedText | None = None) -> ModelParts:
-        return ModelParts(self.source_vocab, self.target_vocab, self.tables, tagged, self.grammars, aligned)
+        vocabs = self.source_vocab, self.target_vocab
+        return ModelParts(*vocabs, self.tables, tagged, self.grammars, aligned, self.word_classes)
 
     def with_features(
         self,
@@ -288,6 +293,7 @@ class Model:
                 raise UsageError(f"{feature.name} looks at trees of whole words, and the model splits compounds")
             every[feature] = {}
             if isinstance(feature, SparseFeature):
+                feature.need_classes(self.word_classes)
                 every[feature] = feature.learn(self._parts(tagged, aligned), runtime=runtime)
         added = {feature.name: 0.0 for feature in features if isinstance(feature, GlobalFeature)}
         for feature in features:
@@ -408,7 +414,8 @@ class Model:
 
     @cached_property
     def _all_parts(self) -> list[tuple[str, Part]]:
-        return [*self.tables.items(), *self.grammars.items(), *self.language_models.items()]
+        parts = self.tables, self.grammars, self.language_models, self.word_classes
+        return [item for some in parts for item in some.items()]
 
     @property
     def _text_tables(self) -> dict[str, Casing | CompoundSplitter]:
@@ -449,7 +456,7 @@ def _sparse_prefixes() -> tuple[str, ...]:
 
 def refuse_kind(feature: Feature, kind: Kind) -> None:
     """Refuse a feature that models of a kind cannot have."""
-    if isinstance(feature, BoundaryFeature) and kind == "chart":
+    if isinstance(feature, BoundaryFeature | OrientationFeature) and kind == "chart":
         raise UsageError(f"{feature.name} is about neighbours, and the rules of a hierarchical model have none")
     if isinstance(feature, HoleFeature) and kind != "chart":
         raise UsageError(f"{feature.name} is about the holes of rules, and phrases have none")

@@ -134,6 +134,16 @@ def encode(model: Model, path: PathLike) -> Corpus:
     return Corpus(model.source_vocab, sentences)
 
 
+def bake_for_export(model: Model, *, runtime: Runtime = Runtime()) -> Model:
+    """Return a model as other toolkits can have it: mixtures collapsed, and no language models over classes."""
+    over_classes = [name for name, lm in model.language_models.items() if lm.classes is not None]
+    if over_classes:
+        names = ", ".join(over_classes)
+        runtime.warn(f"language models over classes cannot be written and are left out: {names}")
+    kept = {name: lm for name, lm in model.language_models.items() if name not in over_classes}
+    return bake(replace(model, language_models=kept))
+
+
 def bake(model: Model, weights: Weights | None = None) -> Model:
     """Return a model whose mixtures are collapsed with given interpolation weights, by default its own."""
     weights = model.weights if weights is None else weights

@@ -8,17 +8,18 @@ weighs 0. A global feature is one number of a whole sentence or document, which 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.corpus import BOS, EOS, SPECIAL, Vocab
+from dragoman.core.corpus import BOS, EOS, SPECIAL, UNK, Vocab
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.options import Options, Registry, parse_options
+from dragoman.core.phrases import REORDERING_SCORES
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import Arrays
@@ -27,6 +28,7 @@ from dragoman.model.corpus_grammar import CorpusGrammar
 from dragoman.model.grammar import Grammar
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.rule_scores import AlignedText
+from dragoman.model.word_classes import WordClasses
 from dragoman.text.source_trees import SourceTree
 
 T = TypeVar("T", bound=np.integer)
@@ -36,7 +38,7 @@ Chosen = TypeVar("Chosen", bound="Feature")
 @dataclass(frozen=True, eq=False)
 class ModelParts:
     """The parts of a model that a feature can learn from: words, tables and grammars, and perhaps a tagged target text,
-    or a parallel text with links.
+    a parallel text with links, or word classes of "source" and "target".
     """
 
     source_vocab: Vocab
@@ -45,6 +47,7 @@ class ModelParts:
     tagged: TaggedText | None = None
     grammars: Mapping[str, Grammar | CorpusGrammar] = field(default_factory=dict)
     aligned: AlignedText | None = None
+    word_classes: Mapping[str, WordClasses] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -69,10 +72,22 @@ class SparseFeature(Feature):
 
     def attached(self, parts: ModelParts, learnt: Arrays) -> Self:
         """Return the feature as part of a model: `parts` and `learnt` are there for its other methods."""
+        self.need_classes(parts.word_classes)
         feature = replace(self)
         vars(feature).update(_parts=parts, _learnt=learnt)
         feature.check()
         return feature
+
+    @property
+    def class_sides(self) -> tuple[str, ...]:
+        """The sides, "source" and "target", whose word classes it looks at; by default none."""
+        return ()
+
+    def need_classes(self, sides: Iterable[str]) -> None:
+        """Refuse a model that has word classes of these sides only, if the feature looks at others."""
+        missing = [side for side in self.class_sides if side not in set(sides)]
+        if missing:
+            raise UsageError(f"{self.name} needs word classes of the {missing[0]} side; expected a number of classes")
 
     def check(self) -> None:
         """Refuse arrays that `learn` cannot have returned."""
@@ -213,6 +228,30 @@ class BoundaryFeature(SparseFeature):
         inner = set(self.symbols[1:])
         rights, lefts = inner | {SPECIAL[BOS]}, inner | {SPECIAL[EOS]}
         return any(right in rights and left in lefts for right, left in splits(rest, ":"))
+
+
+@dataclass(frozen=True)
+class OrientationFeature(SparseFeature):
+    """A feature of a pair and how it stands to its neighbours: monotone, swapped or other (Cherry 2013).
+
+    It names properties of pairs, and each property has six values: `prefix.property.bwd.mono` for the orientation of
+    the pair to the one before it, `prefix.property.fwd.mono` for that of the pair after it.
+    """
+
+    @abstractmethod
+    def __call__(self, pairs: PairsInUse, /) -> FeatureRows:
+        """Return a row of properties, named without the prefix, for each pair."""
+
+    @abstractmethod
+    def has_property(self, name: str) -> bool:
+        """Tell whether a pair can have a property of this name."""
+
+    def has(self, rest: str) -> bool:
+        """Tell whether `rest` joins a property and an orientation."""
+        return any(
+            rest.endswith(f".{score}") and self.has_property(rest.removesuffix(f".{score}"))
+            for score in REORDERING_SCORES
+        )
 
 
 class RulesInUse(Protocol):
@@ -358,6 +397,14 @@ def need_links(feature: str, parts: ModelParts) -> None:
     for kind, name, links in tables:
         if links is None:
             raise UsageError(f"{feature} needs word links, which the {kind} '{name}' has not")
+
+
+def classes_at_end(phrases: Ragged[np.int32], of_word: NDArray[np.int32], end: int) -> NDArray[np.int32]:
+    """Return the class of the first (0) or last (1) word of each phrase; that of UNK for new words and no words."""
+    words = np.full(len(phrases), UNK, np.int32)
+    filled = phrases.lengths > 0
+    words[filled] = phrases.values[phrases.offsets[end:][: len(phrases)][filled] - end]
+    return of_word[np.where(words < len(of_word), words, UNK)]
 
 
 def learnt_array(learnt: Arrays, name: str, dtype: type[T], *, below: int | None = None) -> NDArray[T]:

@@ -17,14 +17,15 @@ from dragoman.core.phrases import NGrams, NGramTable
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import LARGEST, Arrays, blocks, check_numbers, check_offsets, check_range
+from dragoman.model.word_classes import WordClasses
 
 #: The base-10 log-probability of unknown words in models that have none for `<unk>`.
 MISSING_UNKNOWN = -100.0
 
 _DTYPES = {"slots": np.uint64, "states": np.uint64, "unigrams": np.uint64, "bounds": np.int64,
            "implied_slots": np.int64, "implied_words": np.int32}  # fmt: skip
-#: The first letters of the names of a component's arrays.
-_COMPONENT = "component."
+#: The first letters of the names of a component's arrays, and of those of word classes.
+_COMPONENT, _CLASSES = "component.", "classes."
 
 #: What is packed into 64 bits: a logarithm and the state that it leads to.
 ENTRY = np.dtype([("log10", "<f4"), ("state", "<i4")])
@@ -74,7 +75,8 @@ class LanguageModel:
     The arrays are those of the automaton that `kernels/lm/language_model.hpp` describes; `bounds[n]` is the first state
     of length n. `implied_slots` and `implied_words` mark what was added to make the automaton complete; slots are
     counted on over the states, whose likeliest words are in no slot. A mixture whose interpolation weights are not
-    fixed has `components`; `shares` are the weights that it was made with.
+    fixed has `components`; `shares` are the weights that it was made with. A model over word `classes` takes words, and
+    gives the probability of their classes: its n-grams are of the names of classes.
 
     >>> words = np.arange(4, dtype=np.int32)[:, None]
     >>> table = NGramTable(words, np.float32([-2, 0, -1, -0.5]), np.zeros(4, np.float32))
@@ -92,6 +94,7 @@ class LanguageModel:
     implied_words: NDArray[np.int32]
     components: Mapping[str, LanguageModel] = field(default_factory=dict)
     shares: tuple[float, ...] = ()
+    classes: WordClasses | None = None
 
     @classmethod
     def from_ngrams(cls, ngrams: NGrams) -> Self:
@@ -132,11 +135,14 @@ class LanguageModel:
         about: dict[str, Any] = {"order": self.order, "words": len(self.vocab)}
         if self.components:
             about |= {"components": list(self.components), "shares": list(self.shares)}
-        return about
+        return about if self.classes is None else about | {"over": self.classes.about()}
 
     @classmethod
     def rebuild(cls, about: Mapping[str, Any], arrays: Arrays) -> Self:
-        """Rebuild a language model from its description and arrays; only a mixture needs the former."""
+        """Rebuild a language model from its description, which mixtures and models over classes need, and arrays."""
+        if "over" in about:
+            own = {key.removeprefix(_CLASSES): array for key, array in arrays.items() if key.startswith(_CLASSES)}
+            return replace(cls.from_arrays(arrays), classes=WordClasses.rebuild(about["over"], own))
         if "components" not in about:
             return cls.from_arrays(arrays)
         names, shares = about["components"], about.get("shares")
@@ -176,6 +182,8 @@ class LanguageModel:
         """Refuse arrays in which a query could leave them or never end: they are read once from end to end."""
         for component in self.components.values():
             component.check(source_vocab, target_vocab)
+        if self.classes is not None:
+            self.classes.check(source_vocab, target_vocab)
         self.vocab.check("vocab.")
         states, words = len(self.states), len(self.vocab)
         check_offsets("bounds", self.bounds, states)
@@ -223,6 +231,8 @@ class LanguageModel:
         arrays |= {f"vocab.{name}": array for name, array in self.vocab.arrays().items()}
         for name, component in self.components.items():
             arrays |= {f"{_COMPONENT}{name}.{key}": array for key, array in component.arrays().items()}
+        if self.classes is not None:
+            arrays |= {f"{_CLASSES}{key}": array for key, array in self.classes.arrays().items()}
         return arrays
 
     @cached_property
@@ -268,14 +278,19 @@ class LanguageModel:
 
     def ids_of(self, vocab: Vocab) -> NDArray[np.int32]:
         """Return the id of each word of a vocabulary in this model: UNK for unknown words and sentence marks."""
-        return self._text_ids if vocab is self.vocab else self._text_ids[vocab.map_to(self.vocab)]
+        return self._text_ids if vocab is self.words else self._text_ids[vocab.map_to(self.words)]
+
+    @property
+    def words(self) -> Vocab:
+        """The words that the model takes: those of its n-grams, or those that have classes."""
+        return self.vocab if self.classes is None else self.classes.vocab
 
     def sentences(self, corpus: Corpus) -> Ragged[np.int32]:
         """Return the sentences of a corpus in ids of this model, see `ids_of`."""
         return Ragged(self.ids_of(corpus.vocab)[corpus.sentences.values], corpus.sentences.offsets)
 
     def _encode(self, sentence: str) -> Ragged[np.int32]:
-        ids, _ = self.vocab.encode(sentence.encode())
+        ids, _ = self.words.encode(sentence.encode())
         return Ragged(self._text_ids[ids], np.array([0, len(ids)]))
 
     @cached_property
@@ -283,7 +298,7 @@ class LanguageModel:
         known = self.knows
         ids = np.where(known, np.arange(len(known), dtype=np.int32), np.int32(UNK))
         ids[[BOS, EOS]] = UNK
-        return ids
+        return ids if self.classes is None else ids[self.classes.names.map_to(self.vocab)][self.classes.name_ids]
 
     def logprobs(
         self, sentences: Ragged[np.int32], *, bos: bool = True, eos: bool = True, runtime: Runtime = Runtime()
@@ -378,9 +393,8 @@ def _rearranged(
 @lru_cache(maxsize=8)
 def _cut(model: LanguageModel, order: int) -> LanguageModel:
     *lower, last = model.to_ngrams().orders[:order]
-    return LanguageModel.from_ngrams(
-        NGrams(model.vocab, (*lower, replace(last, backoffs=np.zeros_like(last.backoffs))))
-    )
+    cut = NGrams(model.vocab, (*lower, replace(last, backoffs=np.zeros_like(last.backoffs))))
+    return replace(LanguageModel.from_ngrams(cut), classes=model.classes)
 
 
 def _power(exponent: float) -> float:

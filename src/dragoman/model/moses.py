@@ -23,7 +23,7 @@ from dragoman.formats.moses.ini import MosesFeature, MosesIni, read_moses_ini, w
 from dragoman.formats.moses.phrase_table import read_phrase_table, write_phrase_table
 from dragoman.formats.moses.reordering import attach_reordering, read_reordering, write_reordering
 from dragoman.model.bundle import Model
-from dragoman.model.edit import bake
+from dragoman.model.edit import bake_for_export
 from dragoman.model.moses_chart import import_hierarchical, write_hierarchical
 from dragoman.model.moses_parts import (
     feature_file,
@@ -137,7 +137,7 @@ def export_moses(model: Model, path: PathLike, *, runtime: Runtime = Runtime()) 
 
     Mixtures are written as their weights say.
     """
-    model = bake(model)
+    model = bake_for_export(model, runtime=runtime)
     weights = model.weights
     if model.sparse_features:
         names = ", ".join(feature.name for feature in model.sparse_features)

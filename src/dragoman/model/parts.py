@@ -21,6 +21,7 @@ from dragoman.model.feature_types import GLOBAL_FEATURES, SPARSE_FEATURES, Featu
 from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import PhraseTable
+from dragoman.model.word_classes import WordClasses
 from dragoman.text.compounds import CompoundSplitter
 from dragoman.text.preparation import Casing, TextPreparation
 from dragoman.text.segment import Segmentation
@@ -81,6 +82,7 @@ PARTS: dict[str, PartType] = {
     "grammar": PartType("grammars", "grammars", Grammar),
     "corpus": PartType("corpora", "grammars", CorpusGrammar),
     "language_model": PartType("language_models", "language_models", LanguageModel),
+    "word_classes": PartType("word_classes", "word_classes", WordClasses),
 }
 
 

@@ -30,7 +30,7 @@ from dragoman.formats.cdec import (
 )
 from dragoman.formats.joshua_grammar import read_joshua_grammar, write_joshua_grammar
 from dragoman.model.bundle import Model
-from dragoman.model.edit import bake
+from dragoman.model.edit import bake_for_export
 from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.moses_parts import name_part
@@ -136,7 +136,7 @@ def _without_rule_penalty(rules: PhrasePairs) -> tuple[PhrasePairs, bool]:
 
 def export_cdec(model: Model, path: PathLike, *, runtime: Runtime = Runtime()) -> None:
     """Write a model as a folder for cdec: cdec.ini (for use in that folder), grammar, weights and ARPA files."""
-    model = bake(model)
+    model = bake_for_export(model, runtime=runtime)
     rules = _rules(model, "cdec", runtime)
     weights = model.weights
     penalty = weights.get("rule_penalty", 0.0)
@@ -170,7 +170,7 @@ def export_cdec(model: Model, path: PathLike, *, runtime: Runtime = Runtime()) -
 
 def export_joshua(model: Model, path: PathLike, *, named: bool = False, runtime: Runtime = Runtime()) -> None:
     """Write the grammar of a model for Joshua, and ARPA files; weights are not written."""
-    model = bake(model)
+    model = bake_for_export(model, runtime=runtime)
     rules = _rules(model, "Joshua", runtime)
     with output_folder(path) as folder:
         with runtime.stage("writing grammar.gz"):

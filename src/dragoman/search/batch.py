@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -13,9 +15,10 @@ from dragoman.core.corpus import Corpus, Vocab
 from dragoman.core.display import shorten
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows, Weights
+from dragoman.core.phrases import REORDERING_SCORES
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
-from dragoman.features import PairFeature, PairsInUse, SpanFeature, SpansInUse, SparseFeature
+from dragoman.features import OrientationFeature, PairFeature, PairsInUse, SpanFeature, SpansInUse, SparseFeature
 from dragoman.model.bundle import Model
 from dragoman.search.limits import SearchLimits
 from dragoman.search.translation import SearchResult
@@ -52,6 +55,59 @@ def span_rows(features: Iterable[SpanFeature], source: Corpus, spans: SpansInUse
                 found = f"the tree of '{shorten(source.line(i))}' is over {tree.words} words"
                 raise DataError(found, expected=f"{words}, as the sentence has")
     return [_checked(feature, feature(spans), len(spans.begin)) for feature in features]
+
+
+@dataclass(frozen=True, eq=False)
+class OrientedRows:
+    """Properties of options, one row each; each property is six features, one for each orientation and direction."""
+
+    rows: FeatureRows
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The features: those of the first property, then those of the next."""
+        return tuple(f"{name}.{score}" for name in self.rows.names for score in REORDERING_SCORES)
+
+    def scores(self, weights: Weights) -> NDArray[np.float64]:
+        """Return the weighted sum of each row, for each of the six."""
+        size = len(REORDERING_SCORES)
+        of_property = weights.vector(self.names).reshape(-1, size)[self.rows.ids] * self.rows.values[:, None]
+        row = np.repeat(np.arange(len(self.rows)), np.diff(self.rows.offsets))
+        return np.stack([np.bincount(row, of_property[:, i], len(self.rows)) for i in range(size)], axis=1)
+
+    def numbers(self, right: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Number the options: those with the same properties and the same right symbol have the same number."""
+        row = np.repeat(np.arange(len(self.rows)), np.diff(self.rows.offsets))
+        bounds = self.rows.offsets + np.arange(len(self.rows) + 1)
+        keys = np.empty(int(bounds[-1]), np.int32)
+        keys[np.arange(len(row)) + row] = self.rows.ids
+        keys[bounds[1:] - 1] = right
+        return kernels.intern_sequences(keys, bounds)[0]
+
+    def take(self, rows: NDArray[np.integer], columns: NDArray[np.integer]) -> FeatureRows:
+        """Return the features of rows (-1: none) in the orientation and direction that `columns` give."""
+        given = self.rows
+        padded = FeatureRows(given.names, np.append(given.offsets, given.offsets[-1]), given.ids, given.values)
+        picked = padded.take(np.where(rows >= 0, rows, len(given)))
+        column = np.repeat(columns, np.diff(picked.offsets))
+        ids = picked.ids * np.int32(len(REORDERING_SCORES)) + column.astype(np.int32)
+        return FeatureRows(self.names, picked.offsets, ids, picked.values)
+
+    def row(self, option: int) -> dict[str, float]:
+        """Return all six features of each property of an option."""
+        return {f"{name}.{score}": 1.0 for name in self.rows.row(option) for score in REORDERING_SCORES}
+
+
+def orientation_rows(features: Sequence[OrientationFeature], pairs: PairsInUse) -> OrientedRows | None:
+    """Return the properties of pairs that have features of orientations, with prefixes; None if there are none."""
+    if not features:
+        return None
+    found = []
+    for feature in features:
+        rows = _checked(feature, feature(pairs), len(pairs.words))
+        names = tuple(f"{feature.prefix}.{name}" for name in rows.names)
+        found.append(replace(rows, names=names))
+    return OrientedRows(FeatureRows.join(found))
 
 
 def _checked(feature: SparseFeature, rows: FeatureRows, count: int) -> FeatureRows:
@@ -110,8 +166,8 @@ def lm_words(
     for k, (ids, language_model) in enumerate(zip(lm_ids, model.language_models.values(), strict=True)):
         if vocab is not model.target_vocab:  # which has words of the source too, that nothing translates
             new = np.arange(len(model.target_vocab), len(vocab), dtype=np.int32)
-            found = language_model.vocab.encode(vocab.decode(new, np.arange(len(new) + 1)))[0]
-            ids = np.concatenate([ids, language_model.ids_of(language_model.vocab)[found]])
+            found = language_model.words.encode(vocab.decode(new, np.arange(len(new) + 1)))[0]
+            ids = np.concatenate([ids, language_model.ids_of(language_model.words)[found]])
         rows[k] = np.where(words < 0, words, ids[words])
     return rows
 

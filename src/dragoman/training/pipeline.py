@@ -28,9 +28,11 @@ from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.parts import Settings, initial_chart_weights, initial_weights
 from dragoman.model.phrase_table import PhraseTable
+from dragoman.model.word_classes import WordClasses
 from dragoman.training.align.auto import FAR, TOO_MANY, USUAL, Auto, share_of_long_jumps
 from dragoman.training.align.base import Aligner, symmetrise
 from dragoman.training.align.diagonal import Diagonal
+from dragoman.training.classes import Clustering, class_language_model, class_tagged, estimate_classes
 from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
 from dragoman.training.merge import Index, Indexed, grammar_index, table_index
 from dragoman.training.partitions import ScoredParts
@@ -38,6 +40,9 @@ from dragoman.training.phrase_model import PHRASE_KIND, PhraseModel, phrase_part
 from dragoman.training.prepare import Cleaning, PreparedText, clean
 from dragoman.training.rules.extract import RULE_KIND
 from dragoman.training.rules.model import RuleModel, corpus_grammar, reordered_nonterminals, rule_parts
+
+#: The name of the language model over word classes.
+CLASS_LM = "class_lm"
 
 #: Text is converted to another vocabulary in pieces of this many words.
 _WORDS_AT_ONCE = 1 << 20
@@ -49,7 +54,8 @@ class TrainRecipe:
 
     With a `rule_model` the model is hierarchical: its rules take the place of the phrase table, or stand beside its
     phrases, which become a second grammar (`with_phrases`). `on_demand` keeps the aligned text in the model, and no
-    rules. `features` are sparse features that the model gets besides.
+    rules. `features` are sparse features that the model gets besides. `clustering` gives both languages word classes,
+    and the model, beside its language model, one over classes of the order `class_lm_order`, if that is not 0.
     """
 
     cleaning: Cleaning = Cleaning()
@@ -60,6 +66,8 @@ class TrainRecipe:
     on_demand: bool = False
     kneser_ney: KneserNey = KneserNey()
     features: Sequence[SparseFeature] = ()
+    clustering: Clustering | None = None
+    class_lm_order: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +106,14 @@ def train_model(
     # Check features, files and disk space before the work begins.
     for feature in recipe.features:
         refuse_kind(feature, "phrase" if rule_model is None else "chart")
-        if isinstance(feature, BoundaryFeature):
-            raise UsageError(f"{feature.name} learns from a tagged text; expected `dragoman model add-features` for it")
+        feature.need_classes(() if recipe.clustering is None else ("source", "target"))
+        if isinstance(feature, BoundaryFeature) and recipe.clustering is None:
+            raise UsageError(
+                f"{feature.name} learns from a tagged text or word classes; expected a number of classes, or"
+                " `dragoman model add-features` for it"
+            )
+    if recipe.class_lm_order and recipe.clustering is None:
+        raise UsageError("a language model over classes needs word classes; expected a number of classes")
     if rule_model is not None:
         RULE_KIND.check_disk(bitext, runtime.workspace)
     if rule_model is None or with_phrases:
@@ -140,12 +154,22 @@ def train_model(
             lm_text = language_model_text(second_lm_texts)
         finished.append(estimate_model(lm_text, kneser_ney, runtime=runtime))
     named = {"lm" if i == 0 else f"lm{i + 1}": model for i, model in enumerate(finished)}
+    word_classes: dict[str, WordClasses] = {}
+    if recipe.clustering is not None:
+        used["word_classes"] = recipe.clustering
+        for side, corpus in (("source", bitext.source), ("target", bitext.target)):
+            word_classes[side] = estimate_classes(corpus, recipe.clustering, name=f"classes-{side}", runtime=runtime)
+    if recipe.class_lm_order:
+        over_classes = replace(kneser_ney, order=recipe.class_lm_order, word_list=None)
+        class_text = language_model_text([whole.target, *lm_texts])
+        named[CLASS_LM] = class_language_model(class_text, word_classes["target"], over_classes, runtime=runtime)
     model = Model(
         source_vocab=bitext.source.vocab,
         target_vocab=bitext.target.vocab,
         tables=tables,
         grammars=grammars,
         language_models=named,
+        word_classes=word_classes,
         weights=_untuned(tables, grammars, named),
         settings=settings,
         casing=text.casing,
@@ -164,7 +188,8 @@ def train_model(
         },
     )
     if recipe.features:
-        model = model.with_features(recipe.features, runtime=runtime)
+        tagged = class_tagged(bitext.target, word_classes["target"]) if word_classes else None
+        model = model.with_features(recipe.features, tagged=tagged, runtime=runtime)
     return TrainingResult(model, bitext, links)
 
 

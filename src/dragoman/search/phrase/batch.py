@@ -17,7 +17,7 @@ from dragoman.core.feature_rows import Weights
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.core.store import check_range
-from dragoman.features import BoundaryFeature, PairFeature, SpanFeature, SpansInUse
+from dragoman.features import BoundaryFeature, OrientationFeature, PairFeature, SpanFeature, SpansInUse
 from dragoman.model.bundle import Model
 from dragoman.model.parts import reordering_features
 from dragoman.search.batch import (
@@ -26,6 +26,7 @@ from dragoman.search.batch import (
     check_weights,
     kernel_limits,
     lm_words,
+    orientation_rows,
     pair_rows,
     refuse_other_mixtures,
     score_error,
@@ -76,6 +77,8 @@ class PhraseBatch:
         self.left, self.right = (none, none) if self.boundary_feature is None else self._ends(self.boundary_feature)
         spans = SpansInUse(options.sentence, options.begin, options.end, trees)
         self.sparse = [*pair_rows(of_pairs, options), *span_rows(of_spans, options.source, spans)]
+        # Properties of options, each with a weight for each of six orientations.
+        self.oriented = orientation_rows(model.features_of(OrientationFeature), options)
         self._lm_words = lm_words(model, options.vocab, options.words.values, lm_ids)
 
     def _ends(self, feature: BoundaryFeature) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -139,13 +142,14 @@ class PhraseBatch:
     def _arrays(self, lms: NDArray[np.integer]) -> kernels.PhraseBatch:
         options, local, lm_weights = self.options, self.local, self._lm_weights
         names = [name for reordering in self.model.reorderings for name in reordering_features(reordering)]
+        reordering, weights, right = options.reordering, self.weights.vector(names).reshape(-1, 6), self.right
+        if self.oriented is not None:
+            # Scores of properties are one more reordering model. Options score alike if their properties are the same.
+            reordering = np.concatenate([reordering, self.oriented.scores(self.weights)[None]])
+            weights = np.concatenate([weights, np.ones((1, 6))])
+            right = self.oriented.numbers(right)
         reorder_from, reorder_to, exit_class = kernels.option_orientations(
-            options.offsets,
-            options.begin,
-            options.end,
-            self.right,
-            np.ascontiguousarray(options.reordering).reshape(-1, 6),
-            self.weights.vector(names).reshape(-1, 6),
+            options.offsets, options.begin, options.end, right, np.ascontiguousarray(reordering).reshape(-1, 6), weights
         )
         return kernels.PhraseBatch(
             boundary=self._boundary_scores(),
@@ -275,4 +279,6 @@ def _features(batch: PhraseBatch, option: int) -> dict[str, float]:
         found[name] = float(batch.read(k, np.zeros(1, np.int32), np.array([option], np.int32))[0])
     for r, name in enumerate(model.reorderings):
         found |= zip(reordering_features(name), options.reordering[r, option].tolist(), strict=True)
+    if batch.oriented is not None:
+        found |= batch.oriented.row(option)
     return found

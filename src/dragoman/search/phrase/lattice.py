@@ -183,6 +183,12 @@ def edge_features(
         dense[edges[follows], first + towards] += options.reordering[r, before[follows], towards]
     parts = [FeatureRows.from_dense(names, dense)]
     parts += [_on_edges(rows, option) for rows in batch.sparse]
+    if batch.oriented is not None:
+        every = np.zeros(len(option), np.int64)
+        every[placed] = orientation
+        parts.append(batch.oriented.take(option, every).used())
+        after = batch.oriented.take(np.where(placed, previous, -1), _ORIENTATIONS + every)
+        parts.append(after.used())
     if batch.boundary_feature is not None:
         size = len(batch.boundary_feature.symbols)
         # Where there is no option, -1 finds the symbol 0 at the end.

@@ -20,12 +20,13 @@ struct FeatureTable {
     Ref<FeatureRows> sparse;
     Held2<double> reorderings;             // six columns; the options of each reordering model one after the other
     Held1<std::int32_t> reordering_models;  // the first feature of each
+    Ref<FeatureRows> oriented;              // properties of options: the first of six features of each
     Held1<std::int32_t> language_models, global_features;
     std::int32_t distortion, boundary;  // the first feature of boundary symbols
     Held1<std::uint8_t> learnt;         // whether the weight of a feature may change
 
     void check() const {
-        require(sparse->size() == dense.shape(0), "options need dense and sparse features");
+        require(sparse->size() == dense.shape(0) && oriented->size() == dense.shape(0), "options need dense and sparse features");
         require(reorderings.shape(0) == reordering_models.size() * dense.shape(0) &&
                     (reorderings.shape(0) == 0 || reorderings.shape(1) == 6),
                 "options need six values for each reordering model");
@@ -41,13 +42,17 @@ struct FeatureTable {
         sparse->each(static_cast<std::size_t>(option), visit);
     }
 
-    // Calls visit(first feature, six values) for each reordering model: three orientations towards the option before,
-    // three towards the one after.
+    // Calls visit(first feature, six values) for each reordering model and property: three orientations towards the
+    // option before, three towards the one after.
     template <class Visit>
     void reordering(std::int64_t option, Visit&& visit) const {
         for (std::size_t r = 0; r < reordering_models.size(); ++r)
             visit(reordering_models[r],
                   reorderings.data() + 6 * (r * dense.shape(0) + static_cast<std::size_t>(option)));
+        oriented->each(static_cast<std::size_t>(option), [&](std::size_t feature, double value) {
+            const double six[] = {value, value, value, value, value, value};
+            visit(static_cast<std::int32_t>(feature), six);
+        });
     }
 };
 

@@ -89,8 +89,10 @@ void bind_samplerank(nb::module_& m) {
         m, "FeatureTable",
         "The features of options, and the numbers of features that depend on context.\n\n"
         "Dense features are the first ones. `reorderings` have six columns, and the options of each reordering model\n"
-        "one after the other; its first feature is in `reordering_models`, that of boundaries is `boundary`.",
+        "one after the other; its first feature is in `reordering_models`, that of boundaries is `boundary`. `oriented`\n"
+        "are properties of options, by the first of the six features of each.",
         Field{"dense", &Table::dense}, Field{"sparse", &Table::sparse}, Field{"reorderings", &Table::reorderings},
+        Field{"oriented", &Table::oriented},
         Field{"reordering_models", &Table::reordering_models}, Field{"language_models", &Table::language_models},
         Field{"global_features", &Table::global_features}, Field{"distortion", &Table::distortion},
         Field{"boundary", &Table::boundary}, Field{"learnt", &Table::learnt});

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from dragoman import kernels
 from dragoman.core.corpus import Corpus, Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.feature_rows import FeatureRows, Weights
+from dragoman.core.phrases import REORDERING_SCORES
 from dragoman.features import GlobalFeature
 from dragoman.metrics.bleu import BleuScorer
 from dragoman.metrics.metric import Scorer
@@ -80,7 +81,8 @@ class MetricGain:
 class FeatureTable:
     """The names of all features, marks of the trained ones, and the features of options.
 
-    The dense features come first, then the sparse ones of options, those of boundaries, and the global ones.
+    The dense features come first, then the sparse ones of options, those of orientations and boundaries, and the
+    global ones.
     """
 
     names: tuple[str, ...]
@@ -93,13 +95,19 @@ class FeatureTable:
         dense, global_names = batch.model.dense_features, tuple(batch.model.global_features)
         sparse = FeatureRows.join([FeatureRows.zeros(len(batch.options)), *batch.sparse]).used()
         boundaries = () if batch.boundary_feature is None else boundary_names(batch.boundary_feature)
-        names = (*dense, *sparse.names, *boundaries, *global_names)
+        oriented = None if batch.oriented is None else batch.oriented.rows
+        first = len(dense) + len(sparse.names)
+        of_orientations = () if batch.oriented is None else batch.oriented.names
+        names = (*dense, *sparse.names, *of_orientations, *boundaries, *global_names)
         learnt = chosen(names)
         column = {name: i for i, name in enumerate(dense)}
         options, models = batch.options, batch.model
         is_learnt = np.array([name in learnt for name in names], bool)
         shifted = FeatureRows(sparse.names, sparse.offsets, (sparse.ids + len(dense)).astype(np.int32), sparse.values)
+        properties = FeatureRows.zeros(len(batch.options)) if oriented is None else oriented
+        numbered = replace(properties, ids=first + properties.ids * np.int32(len(REORDERING_SCORES)))
         arrays = kernels.FeatureTable(
+            oriented=numbered.for_kernels(),
             dense=np.ascontiguousarray(options.dense),
             sparse=shifted.for_kernels(),
             reorderings=np.ascontiguousarray(options.reordering.reshape(-1, 6)),
@@ -107,7 +115,7 @@ class FeatureTable:
             language_models=np.array([column[name] for name in models.language_models], np.int32),
             global_features=np.arange(len(names) - len(global_names), len(names), dtype=np.int32),
             distortion=column["distortion"],
-            boundary=len(dense) + len(sparse.names),
+            boundary=first + len(of_orientations),
             learnt=is_learnt.astype(np.uint8),
         )
         return cls(names, is_learnt, arrays)

@@ -20,7 +20,7 @@ from dragoman.search.phrase.greedy import gloss, word_gloss
 from dragoman.search.phrase.translator import PhraseTranslator
 from dragoman.tuning.methods.method import TrainingSet
 from dragoman.tuning.methods.samplerank.rank_chains import RankChains, RankRequest, RankSteps, TrainingSentences
-from oracles import extra_features, phrase_case, phrase_space, samplerank
+from oracles import extra_features, phrase_case, phrase_space, samplerank, word_classes
 from oracles.sampler import p_value, probabilities
 
 #: The number of the operator, in the kernel's order.
@@ -56,7 +56,9 @@ class Case:
                 FEATURES.get("boundary-tags")(tags_of="words"),
                 FEATURES.get("word-pair")(),
                 FEATURES.get("phrase-length")(),
+                FEATURES.get("sparse-reordering")(),
             ]
+            model = word_classes.with_random_classes(model, np.random.default_rng(seed))
             model = model.with_features(chosen, tagged=extra_features.random_tagged_text(rng))
         self.limit = int(rng.integers(-1, 5))
         lines = ["", *(phrase_space.random_sentence(rng, 9) for _ in range(5))]
