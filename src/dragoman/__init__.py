@@ -25,7 +25,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dragoman.front.candidates import mbr, rerank, tune_reranker
+    from dragoman.front.candidates import join_candidates, mbr, rerank, tune_reranker
     from dragoman.front.conversion import adapt, load_cdec, load_joshua, load_moses, mix
     from dragoman.front.example import example
     from dragoman.front.mbr_result import MbrResult
@@ -45,6 +45,7 @@ __all__ = [
     "adapt",
     "compare",
     "example",
+    "join_candidates",
     "load",
     "load_cdec",
     "load_joshua",
@@ -60,7 +61,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "candidates": ("mbr", "rerank", "tune_reranker"),
+    "candidates": ("join_candidates", "mbr", "rerank", "tune_reranker"),
     "conversion": ("adapt", "load_cdec", "load_joshua", "load_moses", "mix"),
     "scoring": ("Comparison", "Score", "compare", "score"),
     "example": ("example",),

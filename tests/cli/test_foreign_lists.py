@@ -6,6 +6,7 @@ import random
 import pytest
 
 from dragoman import rerank
+from dragoman.core.progress import DragomanWarning
 
 SENTENCES = 24
 REFERENCES = [f"the house {i} is blue and old" for i in range(SENTENCES)]
@@ -182,7 +183,7 @@ def holes(written):
 
 
 def names(path):
-    return [line.split()[0] for line in path.read_text(encoding="utf-8").splitlines()]
+    return [line.split()[0] for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
 
 
 def test_missing_log_probabilities_are_refused_dropped_or_filled_in(dragoman, holes, written, tmp_path):
@@ -200,10 +201,13 @@ def test_missing_log_probabilities_are_refused_dropped_or_filled_in(dragoman, ho
     assert dragoman(*tune, "--missing", "-20").code == 0
     assert names(weights) == ["qe", "logprob", "logprob.missing"]
     apply = ["rerank", "apply", "--weights", weights]
-    assert "2 of 72 hypotheses have no 'logprob'" in dragoman(*apply, *lists).error
+    assert "2 of 72 hypotheses have no 'logprob'" in dragoman(*apply, *lists, "--missing", "refuse").error
     out = tmp_path / "sorted.jsonl"
-    found = dragoman(*apply, *lists, "--missing", "-20", "--out", out)
+    found = dragoman(*apply, *lists, "--out", out)  # the weights' file says what to do with missing numbers
+    assert any("they get -20, and 1 as 'logprob.missing'" in one for one in found.warnings)
     assert found.out.splitlines() == REFERENCES
+    with pytest.warns(DragomanWarning, match="they get -20"):
+        assert rerank(holes, weights, features={"qe": [0.0, 1.0, 0.5] * SENTENCES}) == REFERENCES
     whole = written("whole.jsonl", [response(f"req-{i}", i) for i in range(SENTENCES)])
     again = dragoman(*apply, "--candidates", whole, "--feature", f"qe={qe}")
     assert (again.code, again.out.splitlines()) == (0, REFERENCES)

@@ -6,6 +6,9 @@ import json
 import numpy as np
 import pytest
 
+import dragoman as dm
+from dragoman.core.progress import DragomanWarning
+
 REFERENCES = ["the house is blue", "a dog barks", "we see the sea"]
 WRONG = ["the house was green", "a cat sleeps", "they hear a song"]
 
@@ -171,13 +174,11 @@ def applied(dragoman, files, text):
     return dragoman("rerank", "apply", "--candidates", files / "lists", "--weights", files / "weights")
 
 
-def test_sentences_without_a_list_keep_their_lines(dragoman, files):
+def test_sentences_without_a_list_are_counted(dragoman, files):
     result = applied(dragoman, files, "".join(moses_lines().splitlines(keepends=True)[4:]))
     assert result.code == 0
-    assert result.out == f"\n\n{REFERENCES[2]}\n"
-    assert any(
-        "2 of 3 sentences have no list (the first has the id 0); their lines are empty" in w for w in result.warnings
-    )
+    assert result.out == f"{REFERENCES[2]}\n"
+    assert any("2 sentences have no hypotheses, the first of them has the id 0" in w for w in result.warnings)
 
 
 def jsonl(*ids):
@@ -185,13 +186,42 @@ def jsonl(*ids):
     return "".join(row.format(f'"{name}"' if isinstance(name, str) else name, name) for name in ids)
 
 
-def test_numbers_are_lines_and_names_are_not(dragoman, files):
-    assert applied(dragoman, files, jsonl(2, 0)).out == "line 0\n\nline 2\n"
-    assert applied(dragoman, files, jsonl("b", "a")).out == "line b\nline a\n"
-    for odd in (10**9, -1, "a"):
-        result = applied(dragoman, files, jsonl(0, odd))
-        assert result.code == 1
-        assert f"the ids of 2 lists are line numbers, except '{odd}'; expected numbers from 0" in result.error
+@pytest.mark.parametrize("ids", [(2, 0), ("b", "a"), ("s10", "s9")])
+def test_output_follows_the_file_in_all_commands(dragoman, files, ids):
+    text = jsonl(*ids).replace('"text"', '"logprob": -1, "text"')
+    result = applied(dragoman, files, text)
+    assert result.out == "".join(f"line {name}\n" for name in ids)
+    chosen = dragoman("mbr", "--candidates", files / "lists")
+    assert chosen.out == result.out
+    with pytest.warns(DragomanWarning, match="order"):
+        assert dm.mbr(files / "lists") == dm.rerank(files / "lists", {"good": 1.0}) == result.out.splitlines()
+    assert (
+        [one for one in result.warnings if "order" in one] == [one for one in chosen.warnings if "order" in one] != []
+    )
+
+
+def test_several_systems_and_computed_features(dragoman, files):
+    for name, texts in (("a", REFERENCES), ("b", WRONG), ("c", REFERENCES)):
+        rows = [{"id": i, "hyps": [{"text": text, "logprob": -1.0}]} for i, text in enumerate(texts)]
+        (files / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    lm = files / "lm.arpa"
+    assert dragoman("lm", "estimate", files / "ref", "--order", 2, "--out", lm).code == 0
+    lists = ["--candidates", files / "b.jsonl", "--candidates", files / "a.jsonl"]
+    made = ["--lm", f"lm={lm}", "--utility", "agreement=chrf", "--length"]
+    tuned = dragoman("rerank", "tune", *lists, *made, "--reference", files / "ref", "--out", files / "w")
+    assert tuned.code == 0, tuned.err
+    names = [line.split()[0] for line in (files / "w").read_text(encoding="utf-8").splitlines()]
+    assert sorted(names) == ["agreement", "length", "lm", "logprob.a", "logprob.b", "system.a", "system.b"]
+    out = files / "sorted.jsonl"
+    found = dragoman("rerank", "apply", *lists, *made, "--weights", files / "w", "--out", out)
+    assert found.out.splitlines() == REFERENCES
+    assert len(out.read_text(encoding="utf-8").splitlines()) == 3
+    assert "given twice" in dragoman("mbr", *lists, "--candidates", files / "a.jsonl").error
+    chosen = dragoman("mbr", *lists, "--candidates", files / "c.jsonl", "--utility", "chrf")
+    assert chosen.code == 0, chosen.err
+    assert chosen.out.splitlines() == REFERENCES
+    wrong = dragoman("rerank", "tune", *lists, "--lm", "lm", "--reference", files / "ref", "--out", files / "w")
+    assert "--lm is 'lm'; expected NAME=PATH" in wrong.error
 
 
 def test_help_lists_the_methods_that_take_lists(dragoman, files):

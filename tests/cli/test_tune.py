@@ -241,11 +241,3 @@ def test_learners_refuse_what_cannot_work(dragoman, model, dev, tmp_path):
         assert found in result.err
         assert "Traceback" not in result.err
         assert not out.exists()
-
-
-def test_a_warning_says_that_fixed_features_are_left_out_of_comparisons(dragoman, model, dev, tmp_path):
-    fixed = dragoman(*arguments(model, dev, tmp_path / "fixed", "--fix", "lm", "--iterations", 1))
-    assert fixed.code == 0, fixed.err
-    assert "the weights of lm are fixed and used in decoding, but mert leaves these features out" in fixed.err
-    free = dragoman(*arguments(model, dev, tmp_path / "free", "--iterations", 1))
-    assert "leaves these features out" not in free.err

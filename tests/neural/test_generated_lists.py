@@ -115,3 +115,32 @@ def test_lists_of_ctranslate2(tmp_path):
     chosen = dm.mbr(path, utility="chrf")
     assert len(chosen) == 2
     assert len(chosen.nbest(3)[0]) >= 1
+
+
+def test_samples_that_lm_evaluation_harness_logs(tmp_path):
+    loggers = pytest.importorskip("lm_eval.loggers")
+    responses = [["the cat sleeps", "the cat sleep", "dogs"], ["a dog", "a dog runs", "a dog ran"]]
+    samples = [
+        {
+            "doc_id": i,
+            "doc": {"fr": source},
+            "target": target,
+            "arguments": [(f"{source} =", {"until": ["\n"], "do_sample": True})],
+            "resps": [answers],
+            "filtered_resps": [answers[0]],
+            "filter": "none",
+            "metrics": ["chrf"],
+            "doc_hash": "",
+            "prompt_hash": "",
+            "target_hash": "",
+        }
+        for i, (source, target, answers) in enumerate(zip(SOURCES, REFERENCES, responses, strict=False))
+    ]
+    tracker = loggers.EvaluationTracker(output_path=str(tmp_path))
+    tracker.general_config_tracker.model_name_sanitized = "tiny"
+    tracker.date_id = "now"
+    tracker.save_results_samples("translate", samples)
+    (path,) = tmp_path.rglob("samples_translate_*.jsonl")
+    chosen = dm.mbr(path, utility="chrf")
+    assert chosen == ["the cat sleep", "a dog ran"]
+    assert dm.score(chosen.texts, REFERENCES[:2], "chrf").value > 50

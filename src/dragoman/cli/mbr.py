@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,8 +16,8 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from dragoman.cli.mbr_report import MbrReport, draw_first, write_matrix
 from dragoman.cli.score import Seed
-from dragoman.cli.shell import terminal
 from dragoman.cli.shell.flags import ClusterMachine, command
 from dragoman.cli.shell.loading import (
     FailedLines,
@@ -32,7 +31,6 @@ from dragoman.cli.shell.loading import (
     read_numbers,
     with_id,
 )
-from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import open_output
@@ -51,14 +49,15 @@ from dragoman.decision.blocks import (
     settle_weights,
 )
 from dragoman.decision.estimators import ESTIMATORS
-from dragoman.decision.expected_utility import EstimationReport, UtilityEstimation
+from dragoman.decision.expected_utility import UtilityEstimation
 from dragoman.decision.mbr import Mbr
+from dragoman.decision.system_lists import join_systems, system_names
 from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.formats.nbest.format import NBestFormat
 from dragoman.formats.nbest.order import Id, IdOrderCheck, RequestedOrder
 from dragoman.metrics.pair_scores import PairScorer
 from dragoman.metrics.score_cache import ScoreCache
-from dragoman.metrics.utility import UTILITIES, MetricUtility, utility_of, utility_signature
+from dragoman.metrics.utility import UTILITIES, MetricUtility, utility_of
 
 
 def register(app: typer.Typer) -> None:
@@ -73,13 +72,18 @@ def register(app: typer.Typer) -> None:
             "--evidence-format-option size=100 --weights-from uniform --utility chrf",
             "dragoman mbr --candidates samples.jsonl --utility comet:model=FOLDER --estimator pruned > test.out",
             "dragoman mbr --candidates test.nbest.gz --scale 5 --out test.out --picture first.svg",
+            "dragoman mbr --candidates a.jsonl --candidates b.jsonl --utility chrf > test.out",
             "dragoman mbr --candidates large.nbest.gz --utility chrf --cluster tcp://10.0.0.1:8786 --out large.out",
             "dragoman mbr --candidates batch.jsonl --order requests.jsonl --weights-from uniform > test.out",
         ],
     )
     def mbr(
         candidates: Annotated[
-            Path, typer.Option(help="Candidate translations of any system, in one of the formats of n-best lists.")
+            list[Path],
+            typer.Option(
+                help="Candidate translations of any system, in one of the formats of n-best lists; repeatable, for"
+                " several systems, which have the same weight."
+            ),
         ],
         evidence: Annotated[
             Path | None,
@@ -190,35 +194,42 @@ def register(app: typer.Typer) -> None:
             check=check,
         )
         # Files of weights and utilities cover all sentences, which are then one block.
-        whole = any(one is not None for one in (weights, utility_matrix, utility_matrix_in, lists_out))
+        first, *more = candidates
+        whole = bool(more) or any(one is not None for one in (weights, utility_matrix, utility_matrix_in, lists_out))
         with machine.open() as runtime, contextlib.ExitStack() as stack:
             done = None
             if not (whole or (_is_standard(out) and sys.stdout.isatty())):
-                done = stack.enter_context(runtime.stage(f"choosing among {candidates}"))
-            form = chosen_format(candidates, format_name, format_option, failed)
-            lists = others = seen.watch(_read(candidates, form, whole, done, runtime, features=lists_out is not None))
+                done = stack.enter_context(runtime.stage(f"choosing among {first}"))
+            forms = [chosen_format(path, format_name, format_option, failed) for path in candidates]
+            kept = lists_out is not None
+            read = [
+                _read(path, form, whole, done, runtime, features=kept)
+                for path, form in zip(candidates, forms, strict=True)
+            ]
+            lists = others = seen.watch(_joined(candidates, read, rule) if more else read[0])
+            weights_from = "logprob" if more else weights_from  # they are normalised for each system
             if evidence is not None:
                 same = evidence_format is None and evidence_format_option is None
                 named = (format_name, format_option) if same else (evidence_format, evidence_format_option)
                 others = _read(evidence, chosen_format(evidence, *named), whole, None, runtime)
             if weights is not None:
-                others = _weighted(others, weights, evidence or candidates)
+                others = _weighted(others, weights, evidence or first)
             settled, others = settle_weights(others, weights_from)
             if evidence is None:
                 pairs: Iterator[tuple[NBest, NBest]] = ((block, block) for block in others)
             else:
-                pairs = matching_blocks(lists, others, candidates, evidence)
+                pairs = matching_blocks(lists, others, first, evidence)
             if weights_from is None:
-                pairs = _with_numbers(pairs, evidence or candidates)
+                pairs = _with_numbers(pairs, evidence or first)
             rule = replace(rule, weights_from=settled)
-            blocks = (EvidenceBlock.of(rule, *pair, evidence or candidates) for pair in pairs)
+            blocks = (EvidenceBlock.of(rule, *pair, evidence or first) for pair in pairs)
             if utility_matrix_in is not None:
                 gained, utility = decide_by_utilities(blocks, utility_matrix_in), "utility"
             elif metric is None:
                 gained = decide_by_estimation(blocks, estimation, runtime=runtime if whole else runtime.quiet())
             else:
                 # From a pipe, one block is decided before the next is read; from a file, workers may be ahead.
-                groups = [blocks] if candidates.is_file() else ([block] for block in blocks)
+                groups = [blocks] if first.is_file() else ([block] for block in blocks)
                 by_metric = partial(
                     decide_by_metric,
                     metric=metric,
@@ -226,93 +237,16 @@ def register(app: typer.Typer) -> None:
                     runtime=runtime if whole else runtime.quiet(),
                 )
                 gained = itertools.chain.from_iterable(map(by_metric, groups))
-            report = _write(out, gained, _OutputLines(candidates, wanted, ids, runtime=runtime))
+            report = _write(out, gained, _OutputLines(first, wanted, ids, runtime=runtime))
         if wanted is None and not ids:
-            seen.warn(candidates, runtime=runtime)
+            seen.warn(first, runtime=runtime)
         if utility_matrix is not None:
-            _write_matrix(utility_matrix, report.first)
+            write_matrix(utility_matrix, report.first)
         if picture is not None:
-            _draw(picture, report.first)
+            draw_first(picture, report.first)
         if lists_out is not None:
-            form.write(lists_out, report.first.rated_lists(nbest, diversity=diversity), runtime=runtime)
-        report.show(candidates, utility, estimation.report if metric is None else None, runtime=runtime)
-
-
-class _Report:
-    """Statistics of the run, counted block by block."""
-
-    def __init__(self) -> None:
-        self._first: BlockDecisions | None = None
-        self._sentences = self._filled = self._candidates = self._distinct = self._changed = 0
-        self._first_gain = self._chosen_gain = 0.0
-
-    @property
-    def first(self) -> BlockDecisions:
-        """The first block."""
-        assert self._first is not None, "there are candidates"
-        return self._first
-
-    def add(self, one: BlockDecisions) -> None:
-        """Count a block."""
-        self._first = self._first or one
-        hypotheses = one.block.hypotheses
-        filled = np.flatnonzero(np.diff(hypotheses.sentences))
-        firsts = hypotheses.sentences[:-1][filled]
-        before = Corpus(hypotheses.vocab, hypotheses.strings.take(firsts)).lines()
-        after = one.chosen.lines()
-        self._sentences += len(hypotheses)
-        self._filled += len(filled)
-        self._candidates += len(one.block.lists.hypotheses)
-        self._distinct += len(hypotheses.strings)
-        self._changed += sum(after[i] != text for i, text in zip(filled.tolist(), before, strict=True))
-        self._first_gain = _added(self._first_gain, one.gains[firsts])
-        self._chosen_gain = _added(self._chosen_gain, one.chosen.values[filled])
-
-    def show(self, path: Path, utility: str, estimation: EstimationReport | None, *, runtime: Runtime) -> None:
-        """Print the statistics."""
-        if self._filled < self._sentences:
-            empty = self._sentences - self._filled
-            runtime.warn(f"{empty:,} of {self._sentences:,} sentences have no candidates; their lines are empty")
-        rows: list[tuple[object, ...]] = [
-            ("sentences", self._sentences),
-            ("candidates", self._candidates),
-            ("distinct candidates", self._distinct),
-            ("sentences whose choice is not the first candidate", self._changed),
-        ]
-        if math.isfinite(self._first_gain):  # no first candidate was ruled out
-            rows.append((f"expected {utility}, first candidates", self._first_gain / self._filled))
-        rows.append((f"expected {utility}, chosen candidates", self._chosen_gain / self._filled))
-        if estimation is not None:
-            rows += _estimation_rows(estimation)
-        console = terminal.diagnostics()
-        console.print(terminal.table(f"{path}: minimum Bayes risk", ["", "value"], rows))
-        known = None if utility == "utility" else utility_signature(utility_of(utility))
-        if known is not None:
-            console.print(known, style="dim", markup=False)
-
-
-def _estimation_rows(report: EstimationReport) -> list[tuple[object, ...]]:
-    """Tabulate the cost of an estimation, and its regret where that was measured."""
-    rows: list[tuple[object, ...]] = [
-        ("pairs of candidate and pseudo-reference", report.pairs),
-        ("calls of the utility", report.calls),
-        ("calls, in percent of all pairs", 100 * report.calls / max(1, report.pairs)),
-        ("seconds", report.seconds),
-    ]
-    regret = report.regret
-    if regret.sentences:
-        rows += [
-            ("sentences checked", regret.sentences),
-            ("the same choice as the exact one", regret.same_choice),
-            ("regret: expected utility lost per sentence", regret.mean),
-            ("gain over the first candidate, in percent of the exact choice's", 100 * regret.kept_gain),
-        ]
-    return rows
-
-
-def _added(total: float, values: NDArray[np.float64]) -> float:
-    """Return the sum, added up one by one, so that it does not depend on where blocks end."""
-    return float(np.add.accumulate(np.append(total, values))[-1])
+            forms[0].write(lists_out, report.first.rated_lists(nbest, diversity=diversity), runtime=runtime)
+        report.show(first, utility, estimation.report if metric is None else None, runtime=runtime)
 
 
 def _is_standard(out: Path) -> bool:
@@ -344,6 +278,12 @@ def _read(
         if len(block.hypotheses):
             return map(_without_features, itertools.chain(begun, blocks))
     raise DataError("has no candidates", path=path, expected="some for each sentence")
+
+
+def _joined(paths: Sequence[Path], read: Sequence[Iterator[NBest]], rule: Mbr) -> Iterator[NBest]:
+    """Yield the lists of all systems as one block."""
+    systems = dict(zip(system_names(paths), map(next, read), strict=True))
+    yield join_systems(systems, scale=rule.scale, weights_from=rule.weights_from)
 
 
 def _without_features(block: NBest) -> NBest:
@@ -406,9 +346,9 @@ def _text(lines: Iterable[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def _write(out: Path, decided: Iterable[BlockDecisions], arranged: _OutputLines) -> _Report:
+def _write(out: Path, decided: Iterable[BlockDecisions], arranged: _OutputLines) -> MbrReport:
     """Write choices as they are made; a file appears only when it is complete."""
-    report = _Report()
+    report = MbrReport()
     with open_output(out) as stream:
         for one in decided:
             stream.write(arranged.add(one))
@@ -434,33 +374,3 @@ def _log_weights(path: Path, lists: NBest, owner: Path) -> NDArray[np.float64]:
         )
     with np.errstate(divide="ignore"):
         return np.log(values)
-
-
-def _write_matrix(path: Path, one: BlockDecisions) -> None:
-    hypotheses, evidence = one.block.hypotheses, one.block.posterior
-    with open_output(path) as stream:
-        np.savez(
-            stream,
-            gains=one.matrix,
-            expected=one.gains,
-            hypothesis_sentences=hypotheses.sentences,
-            hypothesis_rows=hypotheses.rows,
-            evidence_sentences=evidence.sentences,
-            evidence_rows=evidence.rows,
-            evidence_probabilities=evidence.probabilities,
-        )
-
-
-def _draw(path: Path, one: BlockDecisions) -> None:
-    from dragoman.evaluation.figures.decisions import draw_posterior
-    from dragoman.evaluation.figures.svg import write_svg
-
-    posterior, sources = one.block.posterior, one.block.lists.sources
-    first = posterior.strings.take(np.arange(posterior.sentences[1]))
-    probabilities = posterior.probabilities[: posterior.sentences[1]]
-    texts = Corpus(posterior.vocab, first).lines()
-    picks = {"mbr": one.chosen.lines()[0]}
-    if texts:
-        picks["most probable"] = texts[int(probabilities.argmax())]
-    source = None if sources is None else sources[0]
-    write_svg(path, draw_posterior(texts, probabilities.tolist(), picks, source=source))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -34,6 +34,7 @@ from dragoman.core.files import open_output
 from dragoman.core.nbest import NBest
 from dragoman.core.options import parse_options
 from dragoman.core.runtime import Runtime
+from dragoman.decision.system_lists import join_systems, system_names
 from dragoman.evaluation.statistics.cross_validation import CrossValidation, cross_validate
 from dragoman.evaluation.statistics.significance import bootstrap_scores, confidence_interval
 from dragoman.formats.nbest.format import NBestFormat
@@ -41,36 +42,55 @@ from dragoman.formats.nbest.order import IdOrderCheck, read_texts
 from dragoman.front.candidates import first_hypotheses
 from dragoman.metrics.references import read_references, reference_files
 from dragoman.metrics.score_cache import ScoreCache
-from dragoman.metrics.utility import names_utility
+from dragoman.metrics.utility import MetricUtility, names_utility, utility_of
 from dragoman.metrics.utility_metric import metric_of
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.runs.list_features import language_model_scores, lengths, of_file, utility_scores
 from dragoman.tuning.runs.rerank import (
     MARK,
+    Missing,
     choices,
     first_weights,
     metric_of_lists,
     missing_from,
-    of_file,
+    missing_of_weights,
     problem_of_lists,
     references_of,
     rerank_nbest,
     tune_problem,
     with_features,
     without_empty,
+    write_reranker,
 )
 
-Candidates = Annotated[Path, typer.Option(help="N-best lists of any system.")]
+Candidates = Annotated[
+    list[Path],
+    typer.Option(help="N-best lists of any system; repeatable, for several systems, which become features."),
+]
 Features = Annotated[
     list[str] | None,
     typer.Option(
         "--feature", help="NAME=FILE: an additional feature, one number per line for each hypothesis; repeatable."
     ),
 ]
-
-#: Ids with more gaps than this, and than there are lists, are not line numbers.
-_MOST_GAPS = 1_000_000
+LanguageModels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--lm",
+        help="NAME=PATH: a feature: the score of a language model in a model's folder or an ARPA file; repeatable.",
+    ),
+]
+UtilityFeatures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--utility",
+        help="NAME=UTILITY: a feature, the agreement with all candidates of the sentence under a utility, as in `mbr`,"
+        " or a quality estimate; repeatable.",
+    ),
+]
+Length = Annotated[bool, typer.Option("--length", help="Add the number of words as a feature, `length`.")]
 
 
 def _methods() -> list[str]:
@@ -100,10 +120,13 @@ def register(app: typer.Typer) -> None:
         format_name: Format = None,
         format_option: FormatOptions = None,
         feature: Features = None,
+        lm: LanguageModels = None,
+        utility: UtilityFeatures = None,
+        length: Length = False,
         order: Order = None,
         source: Source = None,
         failed: FailedLines = None,
-        missing: MissingNumbers = "refuse",
+        missing: MissingNumbers = None,
         method: Annotated[str, typer.Option(help=f"One of {', '.join(_methods())}.")] = "mert",
         method_option: Annotated[
             list[str] | None, typer.Option(help="NAME=VALUE for an option of the method; repeatable.")
@@ -145,21 +168,22 @@ def register(app: typer.Typer) -> None:
         metric_of(metric)  # refuses what it cannot read before anything else is read
         by_id, wanted = _references_by_id(reference), output_order(order, source)
         references = read_references(reference, runtime=runtime) if by_id is None else []
-        asked = _ListRequest(candidates, format_name, format_option, feature, missing)
+        made = _ComputedFeatures(feature, lm, utility, length)
+        asked = _ListRequest(candidates, format_name, format_option, made, missing_from(missing or "refuse"))
         # Sentences without hypotheses are skipped below, whether or not the file marks them as failed.
         failed = "refuse" if failed == "refuse" else None
         count = len(references[0]) if by_id is None and wanted is None else None
-        lists = asked.read(failed=failed, sentences=count, runtime=runtime).lists
+        lists, file = asked.read(failed=failed, sentences=count, runtime=runtime).lists, asked.path
         if source is not None and wanted is not None and lists.sources is None and len(wanted) == len(lists):
             lists, wanted = replace(lists, sources=tuple(wanted.sources or ())), None
         if wanted is not None:
-            lists = wanted.arrange(lists, candidates, runtime=runtime)
+            lists = wanted.arrange(lists, file, runtime=runtime)
         elif by_id is None:
-            _warn_of_order(lists, candidates, runtime)
+            _warn_of_order(lists, file, runtime)
         if by_id is not None:
-            references = references_of(lists, by_id, candidates, runtime=runtime)
+            references = references_of(lists, by_id, file, runtime=runtime)
         elif len(lists) != len(references[0]):
-            found = f"has {len(references[0])} lines, but {wanted.path if wanted else candidates} has {len(lists)}"
+            found = f"has {len(references[0])} lines, but {wanted.path if wanted else file} has {len(lists)}"
             raise DataError(found, path=reference[0], expected="as many")
         lists, references = without_empty(lists, references, runtime=runtime)
         store = ScoreCache(cache or ScoreCache.default_path()) if names_utility(metric) else None
@@ -169,9 +193,9 @@ def register(app: typer.Typer) -> None:
         vector = begin.vector(problem.names)
         tuned = tune_problem(tuner, problem, vector, seed=seed, runtime=runtime)
         if not np.any(tuned):
-            raise DataError(f"{method} gave weights that are all zero", path=candidates)
-        Weights(dict(zip(problem.names, tuned.tolist(), strict=True))).write(out)
-        terminal.output().print(_choice_table(f"{candidates}: {metric}", problem, tuned, seed))
+            raise DataError(f"{method} gave weights that are all zero", path=file)
+        write_reranker(out, Weights(dict(zip(problem.names, tuned.tolist(), strict=True))), asked.missing)
+        terminal.output().print(_choice_table(f"{file}: {metric}", problem, tuned, seed))
         if folds:
             validated = cross_validate(
                 tuner, problem, vector, folds=folds, ablation=ablation, seed=seed, runtime=runtime
@@ -198,22 +222,27 @@ def register(app: typer.Typer) -> None:
         format_name: Format = None,
         format_option: FormatOptions = None,
         feature: Features = None,
+        lm: LanguageModels = None,
+        utility: UtilityFeatures = None,
+        length: Length = False,
         order: Order = None,
         source: Source = None,
         failed: FailedLines = None,
-        missing: MissingNumbers = "refuse",
+        missing: MissingNumbers = None,
         ids: Ids = False,
     ) -> None:
         """Print the best hypothesis of each list under the given weights.
 
-        If the ids of lists are numbers, they are line numbers from 0; a sentence without a list gives an empty line.
-        Lists with other ids are sorted in natural order (req-2 before req-17). Lists without ids keep the order of the
-        file. Use the same --missing as for tuning.
+        Lines are in the order of the file, as in `dragoman mbr`; OpenAI batches and tables, whose lines have no fixed
+        order, are sorted by their ids in natural order (req-2 before req-17). Give the flags that make features (--lm,
+        --utility, --length, --feature) as for tuning; --missing is kept in the weights' file.
         """
         runtime = Machine().runtime()
         wanted = output_order(order, source)
         marks = [name for name in Weights.read(weights) if name.endswith(MARK)]
-        asked = _ListRequest(candidates, format_name, format_option, feature, missing)
+        rule = missing_of_weights(weights) if missing is None else missing_from(missing)
+        made = _ComputedFeatures(feature, lm, utility, length)
+        asked = _ListRequest(candidates, format_name, format_option, made, rule)
         lists, form, own = asked.read(failed=failed, marks=marks, runtime=runtime)
         chosen = _fitting(weights, lists)
         idle = [name for name in lists.features.names if name not in chosen]
@@ -224,16 +253,14 @@ def register(app: typer.Typer) -> None:
             )
         sorted_lists = rerank_nbest(lists, chosen)
         if wanted is not None:
-            sorted_lists = wanted.arrange(sorted_lists, candidates, runtime=runtime)
+            sorted_lists = wanted.arrange(sorted_lists, asked.path, runtime=runtime)
         elif not ids:
-            _warn_of_order(lists, candidates, runtime)
-        firsts, names = first_hypotheses(sorted_lists), sorted_lists.sentence_ids
-        as_they_are = wanted is not None or failed == "skip"
-        lines = [*range(len(names))] if as_they_are else _lists_of_lines(names, candidates, runtime)
+            _warn_of_order(lists, asked.path, runtime)
+        firsts = first_hypotheses(sorted_lists)
         with open_output("-") as stream:
-            for line, i in enumerate(lines):
+            for i, name in enumerate(sorted_lists.sentence_ids):
                 text = firsts.get(i, "")
-                stream.write(f"{with_id(names[i] if i >= 0 else line, text) if ids else text}\n".encode())
+                stream.write(f"{with_id(name, text) if ids else text}\n".encode())
         if out is not None:
             # Features made from the lists' own numbers do not belong to the file.
             form.write(out, replace(sorted_lists, features=sorted_lists.features.restricted(own)), runtime=runtime)
@@ -253,28 +280,6 @@ def _references_by_id(paths: Sequence[Path]) -> list[dict[str, str]] | None:
     if texts and len(texts) < len(files):
         raise UsageError("some references have ids and some have none; expected all or none of them")
     return texts or None
-
-
-def _lists_of_lines(ids: Sequence[int | str], path: Path, runtime: Runtime) -> list[int]:
-    """Return the list of each output line; -1 if there is none."""
-    numbers = [name for name in ids if isinstance(name, int)]
-    if not numbers:
-        return list(range(len(ids)))
-    if len(numbers) < len(ids) or min(numbers) < 0 or max(numbers) >= _MOST_GAPS + 2 * len(ids):
-        odd = next(
-            (name for name in ids if not isinstance(name, int)), min(numbers) if min(numbers) < 0 else max(numbers)
-        )
-        raise DataError(
-            f"the ids of {len(ids)} lists are line numbers, except '{odd}'", path=path, expected="numbers from 0"
-        )
-    places = {number: i for i, number in enumerate(numbers)}
-    found = [places.get(line, -1) for line in range(max(numbers) + 1)]
-    if missing := found.count(-1):
-        runtime.warn(
-            f"{path}: {missing:,} of {len(found):,} sentences have no list (the first has the id"
-            f" {found.index(-1)}); their lines are empty"
-        )
-    return found
 
 
 def _choice_table(title: str, problem: Problem, weights: NDArray[np.float64], seed: int) -> Group:
@@ -318,14 +323,49 @@ class _ListsAndFormat(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _ListRequest:
-    """Request for n-best lists: a file, its format, features from other files, and a rule for missing numbers."""
+class _ComputedFeatures:
+    """Features besides those of the lists: from files of numbers, language models, utilities, and their length."""
 
-    path: Path
+    files: Sequence[str] | None
+    language_models: Sequence[str] | None
+    utilities: Sequence[str] | None
+    length: bool
+
+    def columns(self, lists: NBest, *, runtime: Runtime) -> dict[str, NDArray[np.float64]]:
+        """Compute the features."""
+        found = {name: of_file(lists, read_numbers(file)) for name, file in _pairs("--feature", "FILE", self.files)}
+        found |= {
+            name: language_model_scores(lists, path, runtime=runtime)
+            for name, path in _pairs("--lm", "PATH", self.language_models)
+        }
+        for name, one in _pairs("--utility", "UTILITY", self.utilities):
+            store = None if isinstance(utility_of(one), MetricUtility) else ScoreCache(ScoreCache.default_path())
+            found[name] = utility_scores(lists, one, cache=store, runtime=runtime)
+        return found | ({"length": lengths(lists)} if self.length else {})
+
+
+def _pairs(flag: str, kind: str, texts: Sequence[str] | None) -> Iterator[tuple[str, str]]:
+    for text in texts or []:
+        label, equals, value = text.partition("=")
+        if not (label and equals and value):
+            raise UsageError(f"{flag} is '{text}'; expected NAME={kind}")
+        yield label, value
+
+
+@dataclass(frozen=True)
+class _ListRequest:
+    """Request for n-best lists: files, their format, features besides, and a rule for missing numbers."""
+
+    paths: Sequence[Path]
     format: str | None
     options: Sequence[str] | None
-    features: Sequence[str] | None
-    missing: str
+    features: _ComputedFeatures
+    missing: Missing
+
+    @property
+    def path(self) -> Path:
+        """The first file, for messages."""
+        return self.paths[0]
 
     def read(
         self,
@@ -336,24 +376,20 @@ class _ListRequest:
         runtime: Runtime,
     ) -> _ListsAndFormat:
         """Read the lists with all features."""
-        form = chosen_format(self.path, self.format, self.options, failed)
-        missing = missing_from(self.missing)
-        lists = form.read(self.path, sentences=sentences, runtime=runtime)
-        extra = {label: of_file(lists, read_numbers(file)) for label, file in self._files().items()}
+        forms = [chosen_format(path, self.format, self.options, failed) for path in self.paths]
+        read = [
+            form.read(path, sentences=sentences, runtime=runtime) for form, path in zip(forms, self.paths, strict=True)
+        ]
+        own = [*dict.fromkeys(name for lists in read for name in lists.features.names)]
+        lists = read[0]
+        if len(read) > 1:
+            lists = join_systems(dict(zip(system_names(self.paths), read, strict=True)))
+        extra = self.features.columns(lists, runtime=runtime)
         try:
-            featured = with_features(lists, extra, missing=missing, marks=marks, runtime=runtime)
+            featured = with_features(lists, extra, missing=self.missing, marks=marks, runtime=runtime)
         except DataError as error:
             raise DataError(str(error), path=self.path) from None
-        return _ListsAndFormat(featured, form, [*lists.features.names, *extra])
-
-    def _files(self) -> dict[str, str]:
-        found = {}
-        for text in self.features or []:
-            label, equals, file = text.partition("=")
-            if not (label and equals and file):
-                raise UsageError(f"--feature is '{text}'; expected NAME=FILE")
-            found[label] = file
-        return found
+        return _ListsAndFormat(featured, forms[0], [*own, *extra])
 
 
 def _fitting(path: Path, lists: NBest) -> Weights:

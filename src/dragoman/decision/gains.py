@@ -7,15 +7,16 @@ additions. Other metrics compare pairs as they compare a hypothesis with its ref
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import singledispatch
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman import kernels
-from dragoman.core.corpus import common_vocab
+from dragoman.core.corpus import Corpus, common_vocab
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.progress import ProgressCallback
 from dragoman.core.ragged import Ragged
@@ -27,6 +28,8 @@ from dragoman.metrics.combined import Combined
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.precomputed import Precomputed
 from dragoman.metrics.references import tokenise
+
+T = TypeVar("T")
 
 #: The expected gain of each hypothesis; all gains, sentence by sentence, hypothesis by hypothesis (or nothing).
 Gains = tuple[NDArray[np.float64], NDArray[np.float32]]
@@ -141,13 +144,21 @@ def _bleu_gains(
     )
 
 
+def both_sides(prepare: Callable[[Corpus], T], hypotheses: Posterior, evidence: Posterior) -> tuple[T, T]:
+    """Prepare the strings of both sides: once if they are the same."""
+    ours = prepare(hypotheses.corpus)
+    return ours, ours if evidence is hypotheses else prepare(evidence.corpus)
+
+
 def words_for_bleu(
     metric: Bleu, hypotheses: Posterior, evidence: Posterior
 ) -> tuple[Ragged[np.int32], Ragged[np.int32]]:
     """Return the words of both sides as the metric tokenises them, in one numbering."""
-    ours, theirs = (
-        tokenise(side.corpus, metric.tokenise, lowercase=metric.lowercase) for side in (hypotheses, evidence)
+    ours, theirs = both_sides(
+        lambda corpus: tokenise(corpus, metric.tokenise, lowercase=metric.lowercase), hypotheses, evidence
     )
+    if ours is theirs:
+        return ours.sentences, ours.sentences
     _, (our_ids, their_ids) = common_vocab([ours.vocab, theirs.vocab])
     return (
         Ragged(our_ids[ours.sentences.values], ours.sentences.offsets),
@@ -166,7 +177,7 @@ def _chrf_gains(
 ) -> Gains:
     if metric.word_order or not metric.char_order:
         return _gains.dispatch(Metric)(metric, hypotheses, evidence, matrix, progress_callback, runtime)
-    rows, references = (metric.characters(side.corpus) for side in (hypotheses, evidence))
+    rows, references = both_sides(metric.characters, hypotheses, evidence)
     lists = _lists(rows, references, hypotheses, evidence)
     return kernels.expected_chrf(
         *lists,

@@ -60,10 +60,8 @@ class Posterior:
     def _of_weights(
         cls, vocab: Vocab, sentences: NDArray[np.int64], strings: Ragged[np.int32], weights: NDArray[np.float64]
     ) -> Posterior:
-        sentence = np.repeat(np.arange(len(sentences) - 1, dtype=np.int32), np.diff(sentences))
-        # The sentence's number is put in front, so that strings of different sentences differ.
-        keys = np.insert(strings.values, strings.offsets[:-1], sentence)
-        numbers, _, _ = kernels.intern_sequences(keys, strings.offsets + np.arange(len(strings.offsets)))
+        sentence = np.repeat(np.arange(len(sentences) - 1), np.diff(sentences))
+        numbers = number_strings(sentences, strings)
         rows = np.unique(numbers, return_index=True)[1]
         totals = np.bincount(sentence, weights, minlength=len(sentences) - 1)
         masses = np.bincount(numbers, weights, minlength=len(rows)).astype(np.float64, copy=False)
@@ -115,6 +113,14 @@ class Posterior:
             self.probabilities[kept],
             self.rows[kept],
         )
+
+
+def number_strings(sentences: NDArray[np.int64], strings: Ragged[np.int32]) -> NDArray[np.int32]:
+    """Number the distinct strings of each sentence, in the order in which a `Posterior` has them, for each string."""
+    sentence = np.repeat(np.arange(len(sentences) - 1, dtype=np.int32), np.diff(sentences))
+    # The sentence's number is put in front, so that strings of different sentences differ.
+    keys = np.insert(strings.values, strings.offsets[:-1], sentence)
+    return kernels.intern_sequences(keys, strings.offsets + np.arange(len(strings.offsets)))[0]
 
 
 def hypothesis_scores(nbest: NBest, weights_from: WeightsFrom | None = None) -> NDArray[np.float64]:

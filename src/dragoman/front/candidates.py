@@ -16,10 +16,12 @@ from dragoman.core.feature_rows import Weights
 from dragoman.core.nbest import NBest
 from dragoman.core.options import accept_old_names
 from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.decision.estimators import ESTIMATORS
 from dragoman.decision.expected_utility import UtilityEstimation
 from dragoman.decision.mbr import Mbr
-from dragoman.decision.posterior import Posterior
+from dragoman.decision.posterior import Posterior, WeightsFrom
+from dragoman.decision.system_lists import join_systems
 from dragoman.formats.nbest.json_rows import FailurePolicy
 from dragoman.formats.nbest.order import read_texts
 from dragoman.front.candidate_lists import Candidates, GivenLists, Order, given_lists
@@ -32,13 +34,14 @@ from dragoman.metrics.utility_metric import GivenMetric
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.runs.list_features import FeatureSource, feature_columns
 from dragoman.tuning.runs.rerank import (
     MARK,
     Missing,
     first_weights,
     metric_of_lists,
     missing_from,
-    of_file,
+    missing_of_weights,
     problem_of_lists,
     references_of,
     rerank_nbest,
@@ -129,25 +132,33 @@ def rerank(
     candidates: Candidates,
     weights: Weights | Mapping[str, float] | File,
     *,
-    features: Mapping[str, Sequence[float] | NDArray[np.float64]] | None = None,
+    features: Mapping[str, FeatureSource] | None = None,
     format: str | None = None,  # noqa: A002
     order: Order | None = None,
     failed: FailurePolicy | None = None,
-    missing: Missing = "refuse",
+    missing: Missing | None = None,
 ) -> list[str]:
     """Return the best hypothesis of each list under the given weights: a mapping, or a file from `rerank tune`.
 
-    `features` are additional features, such as the scores of a neural metric: a number for each hypothesis, in the
-    order of the lists. `missing` is the rule for hypotheses without a number (NaN): "refuse", "drop" (these
-    hypotheses), or a number to fill in; use the same as for tuning. A sentence without hypotheses gives an empty
-    string. `order` and `failed` are as in `mbr`.
+    `features` are additional features by name: numbers, one for each hypothesis in the order of the lists; a function
+    of the texts of all hypotheses, or of their texts and sources, that returns as many numbers; or a utility, by name
+    ("chrf", "comet:model=FOLDER") or as an object, which is averaged over the candidates of the sentence as in `mbr`,
+    or if it needs no reference a quality estimate. `missing` is the rule for hypotheses without a number (NaN):
+    "refuse", "drop" (these hypotheses), or a number to fill in; by default as the file of weights has it. A sentence
+    without hypotheses gives an empty string. `order` and `failed` are as in `mbr`.
 
     >>> rerank([["a cat", "the cat"], ["dogs"]], {"comet": 1.0}, features={"comet": [0.2, 0.9, 0.5]})
     ['the cat', 'dogs']
+    >>> lists = [["a cat", "the cat sat", "the cat sits"]]
+    >>> rerank(lists, {"agreement": 1.0, "words": 0.1}, features={"agreement": "chrf", "words": lambda texts: [
+    ...     len(text.split()) for text in texts]})
+    ['the cat sat']
     """
     chosen = weights if isinstance(weights, Mapping) else Weights.read(weights)
     marks = [name for name in chosen if name.endswith(MARK)]
     given = given_lists(candidates, format, None, failed, quiet=order is not None)
+    if missing is None:
+        missing = "refuse" if isinstance(weights, Mapping) else missing_of_weights(weights)
     columns = _columns(features, candidates, given.lists)
     featured = with_features(given.lists, columns, missing=missing_from(missing), marks=marks)
     lists = GivenLists(featured, featured.texts()).arranged(order).lists
@@ -175,7 +186,7 @@ def tune_reranker(
     options: Mapping[str, Any] | None = None,
     sources: Text | None = None,
     cache: PathLike[str] | bool = False,
-    features: Mapping[str, Sequence[float] | NDArray[np.float64]] | None = None,
+    features: Mapping[str, FeatureSource] | None = None,
     format: str | None = None,  # noqa: A002
     order: Order | None = None,
     failed: FailurePolicy | None = None,
@@ -226,14 +237,27 @@ def tune_reranker(
     return Weights(dict(zip(problem.names, found.tolist(), strict=True)))
 
 
+def join_candidates(
+    systems: Mapping[str, Candidates], *, scale: float = 1.0, weights_from: WeightsFrom | None = None
+) -> NBest:
+    """Join the candidates of several systems, by name, for `mbr`, `rerank` and `tune_reranker`.
+
+    Sentences are matched by id, or by order. Each system is a feature, `system.NAME`, and so are its log-probabilities,
+    `logprob.NAME`. In `mbr` all systems have the same weight; give the `scale` and `weights_from` of `mbr` here, too.
+
+    >>> both = join_candidates({"a": [["a cat", "the cat"]], "b": [["the cat sat"]]})
+    >>> rerank(both, {"system.a": 0.0, "system.b": 1.0}), mbr(both, utility="chrf")
+    (['the cat sat'], ['the cat'])
+    """
+    lists = {name: given_lists(candidates).lists for name, candidates in systems.items()}
+    return join_systems(lists, scale=scale, weights_from=weights_from)
+
+
 def _columns(
-    features: Mapping[str, Sequence[float] | NDArray[np.float64]] | None, candidates: Candidates, lists: NBest
+    features: Mapping[str, FeatureSource] | None, candidates: Candidates, lists: NBest, *, runtime: Runtime = Runtime()
 ) -> dict[str, NDArray[np.float64]]:
     """Return additional features by name, in the order of the hypotheses."""
-    found = {name: np.asarray(values, np.float64) for name, values in (features or {}).items()}
-    if isinstance(candidates, NBest):
-        return found
-    return {name: of_file(lists, values) for name, values in found.items()}
+    return feature_columns(lists, features or {}, in_file_order=not isinstance(candidates, NBest), runtime=runtime)
 
 
 def _texts_by_id(references: Any) -> Mapping[str, str] | None:

@@ -57,7 +57,7 @@ Bind bind_edits, bind_meteor, bind_ngrams;
 }
 
 namespace decision {
-Bind bind_expected_gain, bind_ngram_consensus;
+Bind bind_aggregated_matches, bind_expected_gain, bind_ngram_consensus;
 }
 
 }  // namespace dragoman
@@ -86,6 +86,7 @@ NB_MODULE(_kernels, m) {
           forest::bind_inside, forest::bind_kbest, forest::bind_merge, forest::bind_ngrams, forest::bind_sample,
           forest::bind_string, forest::bind_translations, tuning::bind_evaluate, tuning::bind_mert, tuning::bind_mira,
           tuning::bind_mira_smo, tuning::bind_pair_sample, tuning::bind_risk, metrics::bind_edits, metrics::bind_meteor,
-          metrics::bind_ngrams, decision::bind_expected_gain, decision::bind_ngram_consensus})
+          metrics::bind_ngrams, decision::bind_aggregated_matches,
+          decision::bind_expected_gain, decision::bind_ngram_consensus})
         bind(m);
 }

@@ -59,11 +59,10 @@ class Chrf(Metric):
         text = corpus.text().decode()
         points = np.frombuffer((text.lower() if self.lowercase else text).encode("utf-32-le"), np.int32)
         ends = np.flatnonzero(points == ord("\n"))
-        kept = points != ord("\n")
-        if not self.whitespace:
-            kept = ~_is_space()[np.minimum(points, 0xFFFF)]
-        offsets = np.concatenate([[0], np.cumsum(kept)[ends]]).astype(np.int64)
-        return Ragged(points[kept], offsets)
+        kept = points != ord("\n") if self.whitespace else _is_no_space().take(points, mode="clip")
+        places = np.flatnonzero(kept)
+        offsets = np.concatenate([[0], np.searchsorted(places, ends)]).astype(np.int64)
+        return Ragged(points[places], offsets)
 
 
 class ChrfScorer(ReferenceScorer):
@@ -116,9 +115,9 @@ class ChrfScorer(ReferenceScorer):
 
 
 @cache
-def _is_space() -> NDArray[np.bool_]:
-    """Return a flag for each code point of the basic plane: white space or not (no other plane has any)."""
-    return np.array([chr(point).isspace() for point in range(0x10000)])
+def _is_no_space() -> NDArray[np.bool_]:
+    """Return a flag for each code point of the basic plane: False for white space (no other plane has any)."""
+    return np.array([not chr(point).isspace() for point in range(0x10000)])
 
 
 def _overlap(compared: HypothesisReferenceIds, order: int, runtime: Runtime) -> NDArray[np.float64]:

@@ -71,9 +71,17 @@ def _read(asked: schemas.ListsRequest) -> tuple[NBest, NBestFormat]:
         return form.read(file, runtime=ALONE), form
 
 
+def _featured(lists: NBest) -> NBest:
+    """Add the lists' own numbers as features; refuse missing ones, for which a request has no rule."""
+    try:
+        return with_features(lists, {})
+    except DataError as error:
+        raise DataError(error.found, expected="a number for each hypothesis, or for none") from None
+
+
 def _listed(asked: schemas.ListsRequest) -> dict[str, Any]:
     lists, form = _read(asked)
-    shown = with_features(lists, {})
+    shown = _featured(lists)
     weights = first_weights(shown) if shown.features.names else {}
     return {
         "format": form.name,
@@ -88,7 +96,7 @@ def _listed(asked: schemas.ListsRequest) -> dict[str, Any]:
 
 def _reranked(asked: schemas.RerankRequest) -> dict[str, Any]:
     lists, form = _read(asked)
-    shown = with_features(lists, {})
+    shown = _featured(lists)
     chosen = rerank(lists, asked.weights)
     scores = shown.features.dot(Weights(asked.weights))
     found = rerank_nbest(shown, Weights(asked.weights))

@@ -70,7 +70,7 @@ def test_references_by_id_and_missing_numbers(lists, missing, names):
 
 @pytest.mark.usefixtures("quiet")
 def test_a_missing_number_is_refused_by_default(lists):
-    with pytest.raises(DataError, match=r"2 of 4 hypotheses have no 'logprob', .*; in Python, missing="):
+    with pytest.raises(DataError, match=r"2 of 4 hypotheses have no 'logprob', .*or `missing=` drop"):
         dm.tune_reranker(read_nbest(lists), ["a", "b", "c"], progress=Progress())
 
 

@@ -118,11 +118,11 @@ FailedLines = Annotated[
 ]
 Ids = Annotated[bool, typer.Option("--ids", help="Write `id<TAB>text` instead of the text.")]
 MissingNumbers = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--missing",
-        help="If hypotheses lack a number: refuse, drop (these hypotheses), or a value to fill in, marked by a feature "
-        "NAME.missing.",
+        help="If hypotheses lack a number: refuse (default), drop (these hypotheses), or a value to fill in, marked by "
+        "a feature NAME.missing. The file of weights keeps it.",
     ),
 ]
 

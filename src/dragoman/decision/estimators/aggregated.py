@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from dragoman import kernels
 from dragoman.core.errors import UsageError
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.decision.estimators.estimator import BatchEstimate, Estimator, SentenceEvidence, Vector
-from dragoman.decision.gains import words_for_bleu
-from dragoman.decision.lattice_rule import NGramValues
+from dragoman.decision.gains import both_sides, words_for_bleu
 from dragoman.decision.posterior import Posterior
 from dragoman.metrics.bleu import Bleu, bleu_scores
 from dragoman.metrics.chrf import Chrf
@@ -68,8 +68,9 @@ def aggregated_scores(
     ours, theirs, order = _strings(metric, hypotheses, evidence)
     masses = np.bincount(evidence.sentence_numbers, evidence.probabilities, minlength=len(evidence))
     probabilities = evidence.probabilities / masses[evidence.sentence_numbers]
-    counts = NGramValues.expected_counts(theirs, evidence.sentences, probabilities, order, runtime=runtime)
-    matches = counts.sums(ours, hypotheses.sentences, order, clipped=True, runtime=runtime)
+    their_lists = kernels.StringLists(strings=theirs.for_kernels(), sentences=evidence.sentences)
+    our_lists = kernels.StringLists(strings=ours.for_kernels(), sentences=hypotheses.sentences)
+    matches = kernels.aggregated_matches(our_lists, their_lists, probabilities, order, runtime.threads)
     lengths = theirs.lengths[:, None] - np.arange(order)
     per_sentence = np.stack(
         [
@@ -102,4 +103,4 @@ def _strings(
     assert isinstance(metric, Chrf)
     if metric.word_order:
         raise UsageError("chrF with words (chrF++) cannot be aggregated; expected word_order=0, or another estimator")
-    return metric.characters(hypotheses.corpus), metric.characters(evidence.corpus), metric.char_order
+    return *both_sides(metric.characters, hypotheses, evidence), metric.char_order

@@ -116,7 +116,7 @@ class JsonNBest(NBestFormat):
             rows.ids = self._ids(rows.ids)
             rows.check_ids(sentences, path)
             nbest = rows.take_lists(path)
-            if not in_blocks:
+            if self.any_order:
                 nbest = sort_by_id(nbest, path, runtime=runtime)
             wordless.count(nbest.hypotheses)
             count += len(nbest)

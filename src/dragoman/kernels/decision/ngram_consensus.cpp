@@ -9,8 +9,6 @@
 namespace dragoman::decision {
 namespace {
 
-constexpr std::size_t kSentencesPerBlock = 8;
-
 // Calls each(n - 1, n-gram) for every occurrence of an n-gram.
 template <class Each>
 void each_ngram(Words words, std::size_t order, Each&& each) {

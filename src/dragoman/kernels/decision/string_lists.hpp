@@ -5,6 +5,9 @@
 
 namespace dragoman::decision {
 
+// Sentences that a thread takes at a time.
+constexpr std::size_t kSentencesPerBlock = 8;
+
 struct StringLists {
     Ref<Rows> strings;
     Held1<std::int64_t> sentences;  // where the strings of each begin

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dragoman.core.corpus import Corpus, Vocab
 from dragoman.core.errors import DataError
@@ -37,6 +38,7 @@ from dragoman.metrics.metric import Scorer
 from dragoman.model.bundle import Model
 from dragoman.model.parts import in_folder
 from dragoman.search.translator import Shard, Translator
+from dragoman.tuning.problems.fixed_score import FixedScore
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem, ReferenceProblem, Targets
 from dragoman.tuning.problems.problem import Problem, Ranges, boxes
 
@@ -85,6 +87,11 @@ class DecodingResults(ABC):
     def names(self) -> Sequence[str]:
         """The names of the features that occur."""
 
+    @property
+    def mixed_names(self) -> Sequence[str]:
+        """The names of scores that are not among the features because mixed tables make them."""
+        return ()
+
     @abstractmethod
     def first(self) -> Corpus:
         """Return the best translation of each sentence."""
@@ -99,9 +106,16 @@ class DecodingResults(ABC):
 
     @abstractmethod
     def problem(
-        self, names: Sequence[str], ranges: Ranges, scorer: Scorer, *, sign: int = 1, runtime: Runtime = Runtime()
+        self,
+        names: Sequence[str],
+        ranges: Ranges,
+        scorer: Scorer,
+        *,
+        sign: int = 1,
+        fixed: FixedScore = FixedScore(),
+        runtime: Runtime = Runtime(),
     ) -> Problem | HypergraphProblem:
-        """Return the problem of choosing the weights `names`; other features are left out."""
+        """Return the problem of choosing the weights `names` beside `fixed` ones; other features are left out."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:
@@ -190,19 +204,30 @@ class DecodedLists(DecodingResults):
         return DecodedLists(NBest.merge([earlier.nbest, self.nbest]))
 
     def problem(
-        self, names: Sequence[str], ranges: Ranges, scorer: Scorer, *, sign: int = 1, runtime: Runtime = Runtime()
+        self,
+        names: Sequence[str],
+        ranges: Ranges,
+        scorer: Scorer,
+        *,
+        sign: int = 1,
+        fixed: FixedScore = FixedScore(),
+        runtime: Runtime = Runtime(),
     ) -> Problem:
-        """Return the problem of choosing the weights `names`; other features are left out."""
+        """Return the problem of choosing the weights `names` beside `fixed` ones; other features are left out."""
         nbest = self.nbest
         sentences = np.repeat(np.arange(len(nbest)), np.diff(nbest.sentences))
         return Problem(
             sentences=nbest.sentences,
-            features=nbest.features.restricted(names),
+            features=fixed.features(nbest.features, names, self._mixed_score(fixed)),
             statistics=scorer.statistics(Corpus(nbest.vocab, nbest.hypotheses), sentences, runtime=runtime),
             scorer=scorer,
-            ranges=boxes(names, ranges),
+            ranges=boxes([*names, *fixed.names], {**ranges, **fixed.ranges}),
             sign=sign,
         )
+
+    def _mixed_score(self, fixed: FixedScore) -> NDArray[np.float64] | float:
+        """Return the score of each hypothesis under fixed weights that its features do not have."""
+        return 0.0
 
     def save(self, folder: Path) -> None:
         """Write what tuning needs of the lists: words, scores and features; whole or not at all."""
@@ -281,15 +306,22 @@ class DecodedGraphs(DecodingResults):
         return DecodedGraphs(_merged(earlier.graphs, self.graphs), [_merged(*pair) for pair in rows])
 
     def problem(
-        self, names: Sequence[str], ranges: Ranges, scorer: Scorer, *, sign: int = 1, runtime: Runtime = Runtime()
+        self,
+        names: Sequence[str],
+        ranges: Ranges,
+        scorer: Scorer,
+        *,
+        sign: int = 1,
+        fixed: FixedScore = FixedScore(),
+        runtime: Runtime = Runtime(),
     ) -> HypergraphProblem:
-        """Return the problem of choosing the weights `names`; other features are left out."""
-        graphs = self.graphs
+        """Return the problem of choosing the weights `names` beside `fixed` ones; other features are left out."""
+        graphs, box = self.graphs, boxes([*names, *fixed.names], {**ranges, **fixed.ranges})
         for row in self.forced:
             graphs = _merged(graphs, row)
         if not self.forced:
-            return HypergraphProblem.of(graphs, scorer, boxes(names, ranges), sign, names=names)
-        found = ReferenceProblem.of(graphs, scorer, boxes(names, ranges), sign, names=names)
+            return HypergraphProblem.of(graphs, scorer, box, sign, names=names, fixed=fixed)
+        found = ReferenceProblem.of(graphs, scorer, box, sign, names=names, fixed=fixed)
         return replace(found, targets=self._targets())
 
     def _targets(self) -> Targets:

@@ -19,6 +19,7 @@ from dragoman.forest.derivation import yields
 from dragoman.forest.envelope import Envelopes, envelopes
 from dragoman.forest.inside_outside import max_inside
 from dragoman.metrics.metric import Scorer
+from dragoman.tuning.problems.fixed_score import FixedScore
 
 Vector = NDArray[np.float64]
 
@@ -63,10 +64,11 @@ class HypergraphProblem:
         sign: int = 1,
         *,
         names: Sequence[str] | None = None,
+        fixed: FixedScore = FixedScore(),
     ) -> Self:
         """Build from one hypergraph per sentence; each must have features and at least one derivation.
 
-        Features are all that occur, or the given names.
+        Features are all that occur, or the given names and the score of those with `fixed` weights.
         """
         if any(graph.features is None for graph in graphs):
             raise UsageError("a hypergraph was made without features, so its weights cannot be tuned")
@@ -74,7 +76,7 @@ class HypergraphProblem:
         features = batch.joined.features
         assert features is not None
         if names is not None:
-            features = features.restricted(names)
+            features = fixed.features(features, names)
             batch = replace(batch, joined=replace(batch.joined, features=features))
         if not np.isfinite(features.values).all():
             raise DataError("an edge of a hypergraph has a feature that is not a finite number")

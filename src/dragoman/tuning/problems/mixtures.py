@@ -30,6 +30,7 @@ from dragoman.model.parts import in_folder, phrase_features, reordering_features
 from dragoman.model.phrase_table import LOG_ZERO
 from dragoman.search.translation import PAIR_MARK, orientation_marks
 from dragoman.tuning.problems.evidence import DecodedLists
+from dragoman.tuning.problems.fixed_score import FixedScore
 from dragoman.tuning.problems.lm_windows import words_in_use
 from dragoman.tuning.problems.problem import Problem, Ranges, is_weight
 
@@ -227,6 +228,11 @@ class DecodedMixtures(DecodedLists):
                 tables.append(MixedPairs(name, (name,), (name,), words.rows, words.components))
         return cls(nbest, tuple(tables), Weights({name: weights[name] for name in model.interpolation_weight_names}))
 
+    @property
+    def mixed_names(self) -> Sequence[str]:
+        """The names of scores that are not among the features because mixed tables make them."""
+        return [name for table in self.tables for name in table.feature_names]
+
     def merged_with(self, earlier: DecodedLists) -> DecodedMixtures:
         """Return the earlier lists, each followed by what is new in these."""
         assert isinstance(earlier, DecodedMixtures)
@@ -234,10 +240,17 @@ class DecodedMixtures(DecodedLists):
         return replace(self, nbest=NBest.merge([earlier.nbest, self.nbest]), tables=tables)
 
     def problem(
-        self, names: Sequence[str], ranges: Ranges, scorer: Scorer, *, sign: int = 1, runtime: Runtime = Runtime()
+        self,
+        names: Sequence[str],
+        ranges: Ranges,
+        scorer: Scorer,
+        *,
+        sign: int = 1,
+        fixed: FixedScore = FixedScore(),
+        runtime: Runtime = Runtime(),
     ) -> MixtureProblem:
-        """Return the problem of choosing the weights `names`; other interpolation weights are fixed."""
-        plain = super().problem(names, ranges, scorer, sign=sign, runtime=runtime)
+        """Return the problem of choosing the weights `names` beside `fixed` ones; other interpolation weights stay."""
+        plain = super().problem(names, ranges, scorer, sign=sign, fixed=fixed, runtime=runtime)
         place = {name: i for i, name in enumerate(names)}
         return MixtureProblem(
             sentences=plain.sentences,
@@ -248,6 +261,16 @@ class DecodedMixtures(DecodedLists):
             sign=plain.sign,
             mixtures=tuple(self._scores(table, place) for table in self.tables),
         )
+
+    def _mixed_score(self, fixed: FixedScore) -> Vector | float:
+        """Return the score of mixed tables with fixed weights, under the interpolation weights of the last decoding."""
+        found = np.zeros(len(self.nbest.features))
+        for table in self.tables:
+            weights = fixed.weights.vector(table.feature_names)
+            if weights.any():
+                scores = self._scores(table, {})
+                found += scores.values(scores.mixed(scores.interpolation_weights)) @ weights
+        return found
 
     def _scores(self, table: MixedPairs, place: Mapping[str, int]) -> MixedScores:
         from scipy.sparse import csr_matrix

@@ -25,6 +25,7 @@ from dragoman.tuning.methods.method import (
     Tuner,
 )
 from dragoman.tuning.problems.evidence import DecodedLists, DecodingResults
+from dragoman.tuning.problems.fixed_score import FixedScore, fixed_weights
 from dragoman.tuning.problems.problem import Ranges, is_weight, no_sparse, replace_weights
 from dragoman.tuning.runs.loop import TUNING_SCORE, Loop
 from dragoman.tuning.runs.run import Record, Run
@@ -121,7 +122,8 @@ class BatchTraining:
             clock.append(time.monotonic())
             weights = visited[-1] if found is None else found.weights
             records.append(Record(iteration, score, report))
-            stop = reason_to_stop(iteration, new, self._names(pool), visited[-1], weights, self.loop)
+            names = [*self._names(pool), *self._fixed(pool, visited[-1]).weights]
+            stop = reason_to_stop(iteration, new, names, visited[-1], weights, self.loop)
             stop = stop or self._explored_enough(records)
             seconds = {"decode": round(clock[1] - clock[0], 3), "optimise": round(clock[2] - clock[1], 3)}
             yield Checkpoint(
@@ -140,6 +142,12 @@ class BatchTraining:
     def _names(self, pool: DecodingResults) -> list[str]:
         return [*self.task.names, *self.task.sparse(pool.names)]
 
+    def _fixed(self, pool: DecodingResults, weights: Weights) -> FixedScore:
+        """Return the score of the features in the evidence whose weights are not tuned."""
+        there = {*pool.names, *pool.mixed_names}
+        fixed = fixed_weights(weights, self._names(pool))
+        return FixedScore(Weights({name: value for name, value in fixed.items() if name in there}))
+
     def _proposal(
         self,
         pool: DecodingResults,
@@ -150,24 +158,25 @@ class BatchTraining:
     ) -> _Proposal:
         """Optimise on all evidence, and make a step; `statistics` belong to the translations under the last weights."""
         task, region = self.task, self.region
-        sparse = task.sparse(pool.names)
-        names = [*task.names, *sparse]
-        problem = pool.problem(names, {**task.ranges, **sparse}, task.scorer, sign=task.sign, runtime=runtime)
-        decoded_with = [weights.vector(names) for weights in visited]
+        sparse, fixed = task.sparse(pool.names), self._fixed(pool, visited[-1])
+        names, ranges = [*task.names, *sparse], {**task.ranges, **sparse}
+        problem = pool.problem(names, ranges, task.scorer, sign=task.sign, fixed=fixed, runtime=runtime)
+        decoded_with = [fixed.begin(weights, names) for weights in visited]
         optimum = self.tuner.optimise(problem, decoded_with[-1], rng=rng, runtime=runtime)
         _check(optimum.weights, self.tuner.name)
+        proposals = [optimum.weights, *(() if optimum.others is None else optimum.others)]
 
-        def loss(vector: NDArray[np.float64]) -> float:
-            return _loss(task, statistics, replace_weights(visited[-1], names, vector, sparse), region.sample)
+        def named(vector: NDArray[np.float64]) -> Weights:
+            return replace_weights(visited[-1], names, fixed.restored(vector, names), sparse)
 
         step = region.step(
-            [optimum.weights, *(() if optimum.others is None else optimum.others)],
+            [fixed.within(decoded_with[-1], one, names) for one in proposals],
             problem,
             decoded_with,
             self.loop.minimum_change,
-            None if task.translate is None else loss,
+            None if task.translate is None else lambda vector: _loss(task, statistics, named(vector), region.sample),
         )
-        return _Proposal(optimum, step, replace_weights(visited[-1], names, step.weights, sparse))
+        return _Proposal(optimum, step, named(step.weights))
 
     def _explored_enough(self, records: Sequence[Record]) -> str | None:
         """Return the reason to stop if the run has explored often enough without a better score, or None."""

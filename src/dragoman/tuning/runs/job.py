@@ -232,13 +232,6 @@ class Job:
         names += self._tuned_interpolation_weights(model)
         if not (names or model.sparse_prefixes):
             raise UsageError("all weights are fixed but those of global features, which no search can tune")
-        start = self.start_weights(model, runtime=runtime.quiet(warns=False))
-        fixed = {name for one in self.fixed for name in model.feature_names if fnmatchcase(name, one)}
-        if counted := sorted(name for name in fixed if start.get(name)):
-            runtime.warn(
-                f"the weights of {', '.join(counted)} are fixed and used in decoding, but {tuner.name} leaves these"
-                " features out where it compares candidates; mira-online and samplerank count them"
-            )
         targets = [corpus.lines() for corpus in text.references] if tuner.takes(ReferenceProblem) else []
         within = runtime.quiet()
         decoder = TuningSetDecoder(

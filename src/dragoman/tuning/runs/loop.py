@@ -24,6 +24,7 @@ from dragoman.tuning.methods.method import (
     TrainingSet,
     diverged,
 )
+from dragoman.tuning.problems.fixed_score import fixed_weights
 from dragoman.tuning.problems.problem import Preset, Ranges, is_weight, replace_weights
 from dragoman.tuning.runs.run import Record, Run
 from dragoman.tuning.runs.trust_region import ANY_DIRECTION
@@ -182,9 +183,11 @@ def select_weights(run: Run, records: Sequence[Record], task: TunedWeights, keep
         sparse = task.sparse({name for weights in later for name in weights})
         names = [*task.names, *sparse]
         vectors = np.array([weights.vector(names) for weights in later])
-        # Only the direction of weights matters, so all are scaled to one size first, except interpolation weights.
+        # Only the direction of weights matters, so all are scaled to one size first, except interpolation weights,
+        # unless fixed weights set the scale.
         weighed = is_weight(names)
-        sizes = np.abs(np.where(weighed, vectors, 0.0)).sum(axis=1, keepdims=True)
+        free = not fixed_weights(later[-1], names)
+        sizes = np.abs(np.where(weighed, vectors, 0.0)).sum(axis=1, keepdims=True) if free else 1.0
         mean = np.where(weighed, vectors / sizes, vectors).mean(axis=0)
         return replace_weights(later[-1], names, mean, sparse)
     best = max(records, key=lambda record: task.sign * record.score)

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows, Weights
-from dragoman.core.files import PathLike
+from dragoman.core.files import PathLike, open_output, read_lines
 from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
+from dragoman.decision.system_lists import SYSTEM_LOGPROB
 from dragoman.metrics.combined import CombinedScorer
 from dragoman.metrics.metric import MeanScorer, Metric
 from dragoman.metrics.precomputed import PrecomputedScorer
@@ -49,6 +50,23 @@ def missing_from(text: str | float) -> Missing:
     return value
 
 
+#: The beginning of the comment in a file of weights that has the treatment of missing numbers.
+_MISSING_NOTE = "# missing: "
+
+
+def write_reranker(path: PathLike, weights: Weights, missing: Missing) -> None:
+    """Write weights with the treatment of missing numbers that they were tuned with."""
+    with open_output(path) as stream:
+        note = "" if missing == "refuse" else f"{_MISSING_NOTE}{missing}\n"
+        stream.write((note + weights.format()).encode())
+
+
+def missing_of_weights(path: PathLike) -> Missing:
+    """Return the treatment of missing numbers that a file of weights has; to refuse them, if it has none."""
+    notes = [line for line in read_lines(path) if line.startswith(_MISSING_NOTE)]
+    return missing_from(notes[0].removeprefix(_MISSING_NOTE).strip()) if notes else "refuse"
+
+
 @dataclass(frozen=True)
 class FilledColumns:
     """Columns without gaps, and the hypotheses (rows) that remain."""
@@ -79,8 +97,8 @@ def fill_missing(
             counts = f"{int(gaps.sum()):,} of {len(gaps):,} hypotheses have no '{name}'"
             place = f"the first of them is {nbest.place_of(int(gaps.argmax()))}"
             if missing == "refuse":
-                ways = "--missing drop (leaves them out) or --missing VALUE (fills it in); in Python, missing="
-                raise DataError(f"{counts}, {place}", expected=f"a number for each, {ways}")
+                ways = "drop (leaves them out) or a number (fills it in)"
+                raise DataError(f"{counts}, {place}", expected=f"a number for each, or `missing=` {ways}")
             if missing == "drop":
                 kept &= ~gaps
                 runtime.warn(f"{counts}, {place}; they are left out")
@@ -110,14 +128,16 @@ def with_features(
 ) -> NBest:
     """Add features, one number for each hypothesis, under the given names.
 
-    Log-probabilities always become a feature, and the score does if a list has neither log-probabilities nor features,
-    so that the system's own preference is not lost. Where some hypotheses lack a number (NaN, or an empty cell of a
-    table), `missing` and `marks` apply: see `fill_missing`. Features that a hypothesis of another format does not name
-    are 0, and not missing.
+    Log-probabilities always become a feature (of several systems, one each: see `join_systems`), and the score does if
+    a list has neither log-probabilities nor features, so that the system's own preference is not lost. Where some
+    hypotheses lack a number (NaN, or an empty cell of a table), `missing` and `marks` apply: see `fill_missing`.
+    Features that a hypothesis of another format does not name are 0, and not missing.
     """
     columns = dict(extra)
+    apart = any(name.startswith(SYSTEM_LOGPROB) for name in nbest.features.names)
     if nbest.logprobs is not None and not np.isnan(nbest.logprobs).all():
-        columns.setdefault(LOGPROB, nbest.logprobs)
+        if not apart:
+            columns.setdefault(LOGPROB, nbest.logprobs)
     elif not nbest.features.names and not np.isnan(nbest.scores).all():
         columns.setdefault(SCORE, nbest.scores)
     for name, values in columns.items():
@@ -135,12 +155,6 @@ def with_features(
         return nbest
     added = FeatureRows.of_columns(found.columns, len(nbest.scores))
     return replace(nbest, features=added if own else FeatureRows.join([nbest.features, added]))
-
-
-def of_file(nbest: NBest, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Reorder numbers from the order of hypotheses in their file to the order of the lists."""
-    # `with_features` refuses a wrong number of them.
-    return values if nbest.rows is None or len(values) != len(nbest.rows) else values[nbest.rows]
 
 
 def _columns_of_tables(nbest: NBest) -> dict[str, NDArray[np.float64]]:

@@ -360,8 +360,8 @@ def test_what_cannot_be_written(tmp_path):
 
 def test_names(tmp_path):
     assert NBEST_FORMATS.names() == [
-        *("csv", "ctranslate2", "fairseq", "flat", "huggingface", "joshua", "jsonl", "moses", "openai", "opennmt"),
-        *("opennmt-json", "sockeye", "travatar", "tsv", "vllm"),
+        *("csv", "ctranslate2", "fairseq", "flat", "huggingface", "joshua", "jsonl", "lm-eval", "moses", "openai"),
+        *("opennmt", "opennmt-json", "sockeye", "travatar", "tsv", "vllm"),
     ]
     with pytest.raises(UsageError):
         read_nbest(tmp_path, "mosses")

@@ -77,14 +77,16 @@ SHUFFLED = {
 
 
 @pytest.mark.parametrize(("name", "line"), [(name, line) for name, lines in SHUFFLED.items() for line in lines])
-def test_every_format_with_ids_is_read_in_their_order(written, name, line):
+def test_formats_whose_lines_come_in_any_order_are_sorted(written, name, line):
     head = "id,text\n" if name == "csv" else ""
     path = written(head + "".join(line % (i, i) for i in (17, 2, 101)))
     said = ProgressRecorder()
     nbest = read_nbest(path, name, sentences=3, runtime=Runtime(progress=said))
-    assert nbest.sentence_ids == ("req-2", "req-17", "req-101")
-    assert nbest.texts() == ["of 2", "of 17", "of 101"]
-    assert said.messages == [("note", f"{path}: the lists were sorted by their ids, from 'req-2' on")]
+    numbers = [2, 17, 101] if name in ("openai", "csv") else [17, 2, 101]
+    assert nbest.sentence_ids == tuple(f"req-{i}" for i in numbers)
+    assert nbest.texts() == [f"of {i}" for i in numbers]
+    note = [("note", f"{path}: the lists were sorted by their ids, from 'req-2' on")]
+    assert said.messages == (note if numbers[0] == 2 else [])
 
 
 def test_numbers_with_zeros_in_front_stay_strings(written):

@@ -129,6 +129,33 @@ def test_expected_counts_and_sums_over_ngrams():
                 np.testing.assert_allclose(found[i], row, rtol=1e-12)
 
 
+def test_aggregated_matches_are_those_with_expected_counts():
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        (strings, sentences), weights = strings_of(rng, [7, 0, 30, 1]), rng.random(38)
+        others = strings_of(rng, [3, 2, 6, 4])
+        for ours in ((strings, sentences), others):
+            found = kernels.aggregated_matches(lists(*ours), lists(strings, sentences), weights, 3, threads=2)
+            again = kernels.aggregated_matches(lists(*ours), lists(strings, sentences), weights, 3)
+            assert found.tobytes() == again.tobytes()
+            for s in range(4):
+                expected = aggregated_counts(strings, sentences, weights, s, 3)
+                for i in range(*ours[1][s : s + 2]):
+                    row = [0.0, 0.0, 0.0]
+                    for ngram, count in ngram_counts(tuple(ours[0][i].tolist()), 3).items():
+                        row[len(ngram) - 1] += min(count, expected.get(ngram, 0.0))
+                    np.testing.assert_allclose(found[i], row, rtol=1e-12, atol=1e-12)
+
+
+def aggregated_counts(strings, sentences, weights, sentence, order):
+    """The weighted sum of the n-gram counts of a sentence's strings."""
+    totals = {}
+    for i in range(*sentences[sentence : sentence + 2]):
+        for ngram, count in ngram_counts(tuple(strings[i].tolist()), order).items():
+            totals[ngram] = totals.get(ngram, 0.0) + weights[i] * count
+    return totals
+
+
 def test_summed_strings_are_all_translations_best_first():
     for graph, listed in RandomHypergraphs(80, seed=21):
         arguments = [structure(graph), texts(graph), graph.root, 1_000_000]

@@ -183,12 +183,13 @@ def test_lists_without_change_end_the_run(tmp_path):
 
 def test_the_average_is_of_the_second_half(tmp_path):
     run = begin(tmp_path / "run")
-    found = tune(run, task_of(ToyDecoder()), TUNERS.get("pro")(), START, Loop(iterations=4, keep="average"))
+    start = Weights({**{name: START[name] for name in NAMES}, "unknown_word": -7.0})  # fixed weights set the scale
+    found = tune(run, task_of(ToyDecoder()), TUNERS.get("pro")(), start, Loop(iterations=4, keep="average"))
     count = len(run.events())
     later = np.array([run.weights(i).vector(NAMES) for i in range(count // 2 + 1, count + 1)])
     mean = (later / np.abs(later).sum(axis=1, keepdims=True)).mean(axis=0)
     assert found.vector(NAMES) == pytest.approx(mean, rel=1e-12)
-    assert found["fixed"] == 7.0
+    assert found["unknown_word"] == -7.0
 
 
 def test_weights_go_a_part_of_the_way(tmp_path):
