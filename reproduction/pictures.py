@@ -44,11 +44,24 @@ def draw(picture: Mapping[str, Any], results: Results) -> str | None:
         kinds[picture["kind"]](ax, picture, panel, results)
         ax.set_title(panel.get("label", ""), fontsize=10)
         ax.tick_params(labelsize=8)
+        _tidy(ax, picture)
         for place, text in ((ax.set_xlabel, picture.get("x_label", "")), (ax.set_ylabel, picture.get("y_label", ""))):
             place(text, fontsize=9)
     if len(picture.get("series", [])) > 1 or picture.get("lines"):
         axes[-1].legend(fontsize=7)
     return figure_svg(figure)
+
+
+def _tidy(ax: Any, picture: Mapping[str, Any]) -> None:
+    """Let iterations have whole numbers, logarithmic axes few labels, and no axis an offset."""
+    from matplotlib.ticker import MaxNLocator, NullFormatter
+
+    if picture.get("log_x"):
+        ax.xaxis.set_minor_formatter(NullFormatter())
+    elif picture["kind"] == "lines" and picture["x"] in ("iteration", "optimised"):
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if picture["kind"] != "bars":
+        ax.ticklabel_format(axis="y", useOffset=False)
 
 
 def _has_numbers(picture: Mapping[str, Any], panel: Mapping[str, Any], results: Results) -> bool:
