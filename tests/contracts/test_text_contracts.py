@@ -49,6 +49,11 @@ def adapted(folder, tmp_path, corpus=None, **texts):
     return found["in"].translate(SOURCES)
 
 
+def copies(hypotheses, references, sources):
+    """Score hypotheses by whether they are their sources."""
+    return [float(hypothesis == source) for hypothesis, source in zip(hypotheses, sources, strict=True)]
+
+
 #: By function and parameter: a text of many lines, as a file and what becomes of it.
 MANY = {
     ("score", "outputs"): ("references", lambda f, t, text: dm.score(text, REFERENCES, resamples=0).value),
@@ -61,6 +66,30 @@ MANY = {
         "references",
         lambda f, t, text: dm.compare({"a": SOURCES, "b": REFERENCES}, text, trials=9, resamples=9).order,
     ),
+    ("score", "sources"): (
+        "references",
+        lambda f, t, text: dm.score(REFERENCES, REFERENCES, metric=copies, sources=text, resamples=0).value,
+    ),
+    ("compare", "sources"): (
+        "references",
+        lambda f, t, text: dm.compare(
+            {"a": SOURCES, "b": REFERENCES}, REFERENCES, metric=copies, sources=text, trials=9, resamples=9
+        ).order,
+    ),
+    ("tune_reranker", "sources"): (
+        "references",
+        lambda f, t, text: dict(
+            dm.tune_reranker(
+                [["a man", "A man sleeps."], ["b", "c"]],
+                REFERENCES,
+                features={"x": [1.0, 2.0, 1.0, 3.0]},
+                metric=copies,
+                sources=text,
+                progress=False,
+            )
+        ),
+    ),
+    ("word_classes", "text"): ("references", lambda f, t, text: dm.word_classes(text, classes=2)["man"]),
     ("tune_reranker", "references"): (
         "references",
         lambda f, t, text: dict(
