@@ -242,12 +242,7 @@ auto mert_line(In1<double> intercepts, In1<std::int32_t> best, In1<double> slope
         sums.resize((changes.size() + 1) * columns);
         breaks.reserve(changes.size());
         double* sum = sums.data();
-        constexpr std::size_t ahead = 8;  // the rows are all over the memory
         for (std::size_t i = 0; i < changes.size(); ++i) {
-            if (i + ahead < changes.size()) {
-                __builtin_prefetch(of(changes[i + ahead].from));
-                __builtin_prefetch(of(changes[i + ahead].to));
-            }
             if (i == 0 || changes[i].key != changes[i - 1].key) {
                 std::copy(sum, sum + columns, sum + columns);
                 sum += columns;

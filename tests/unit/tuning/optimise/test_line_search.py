@@ -1,4 +1,5 @@
 from threading import Event
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -131,3 +132,33 @@ def test_climbs_end_where_they_were_if_no_move_really_gains():
     settings = {"random_directions": 1, "best_of_round": False, "smoothing": "none", "window": 1, "min_gain": 0.0}
     ends = Overrated(**settings, max_rounds=3).climb(None, np.array([[1.0, 2.0], [3.0, 4.0]]), np.eye(2), Event())
     assert [place.weights.tolist() for place in ends] == [[1.0, 2.0], [3.0, 4.0]]
+
+
+class Watched(LineAscent):
+    """Notes each direction that is searched, and whether it led to a move; for one start."""
+
+    searches: ClassVar[list[tuple[bytes, bool]]] = []
+
+    def climb(self, lines, starts, directions, stop):
+        self.searches.clear()
+        return super().climb(lines, starts, directions, stop)
+
+    def _move(self, lines, at, directions):
+        found = super()._move(lines, at, directions)
+        self.searches.append((directions.tobytes(), found[0] is not at[0]))
+        return found
+
+
+def test_no_direction_is_searched_twice_without_a_move_between():
+    settings = {"random_directions": 2, "best_of_round": False, "smoothing": "none", "window": 1, "min_gain": 1e-4}
+    ascent, moves = Watched(**settings, max_rounds=100), 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        lines = prepare_line_searches(random_problem(rng, 20, 4))
+        ascent.climb(lines, rng.normal(size=(1, 4)), rng.normal(size=(4, 4)), Event())
+        searched = set()
+        for direction, moved in ascent.searches:
+            assert direction not in searched
+            searched = {direction} if moved else searched | {direction}
+            moves += moved
+    assert moves > 10
