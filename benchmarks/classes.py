@@ -63,7 +63,7 @@ def report_classes(corpus: Corpus, numbers: list[int], runs: int) -> None:
     )
     for share, number in itertools.product((4, 2, 1), numbers):
         part = corpus.take(np.arange(len(corpus) // share))
-        timed = best_of(runs, lambda part=part, number=number: estimate_classes(part, Clustering(classes=number)))
+        timed = best_of(runs, partial(estimate_classes, part, Clustering(classes=number)))
         row = f"{len(part):,} | {part.words:,} | {number} | {timed.processor:.2f}"
         print(f"| {row} | {timed.result.log_likelihood:,.0f} |", flush=True)
 

@@ -27,9 +27,19 @@ COMMANDS = [name for name in EVERYTHING if name not in GROUPS]
 
 
 def test_the_walk_is_long_enough():
-    assert {"", "corpora", "export", "import", "lm", "methods", "model", "normalise", "rerank", "weights"} == set(
-        GROUPS
-    )
+    assert {
+        "",
+        "classes",
+        "corpora",
+        "export",
+        "import",
+        "lm",
+        "methods",
+        "model",
+        "normalise",
+        "rerank",
+        "weights",
+    } == set(GROUPS)
     assert {"train", "translate", "rerank apply", "weights diff", "tune-decision"} <= set(COMMANDS)
 
 

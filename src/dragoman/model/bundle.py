@@ -264,7 +264,7 @@ class Model:
         for feature, learnt in self.sparse_features.items():
             try:
                 attached[feature.prefix] = feature.attached(self._parts(), learnt)
-            except DataError as error:
+            except (DataError, UsageError) as error:
                 raise DataError(f"the feature {feature.name} of the model: {error}") from None
         return attached
 

@@ -101,7 +101,7 @@ def test_what_cannot_be_added():
     for name in ("word-insertion", "word-deletion", "word-pair"):
         with pytest.raises(UsageError, match=f"{name} needs word links, which the phrase table 'tm' has not"):
             plain.with_features([FEATURES.get(name)()])
-    with pytest.raises(UsageError, match="no feature is called 'x'; there are boundary-tags, class-pair, phrase-length"):
+    with pytest.raises(UsageError, match="no feature is called 'x'; there are boundary-tags, class-pair"):
         SPARSE_FEATURES.get("x")
 
 

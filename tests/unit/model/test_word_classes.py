@@ -92,6 +92,13 @@ def test_damaged_classes_are_refused(model, tmp_path, place, damage):
         Model.load(tmp_path / "m")
 
 
+def test_a_folder_with_features_of_classes_but_no_classes_is_refused(model, tmp_path):
+    richer = model.with_features([FEATURES.get("sparse-reordering")()])
+    replace(richer, word_classes={}).save(tmp_path / "m")
+    with pytest.raises(DataError, match=r"the feature sparse-reordering of the model: .* needs word classes"):
+        Model.load(tmp_path / "m")
+
+
 @pytest.mark.parametrize("name", ["sparse-reordering", "class-pair"])
 def test_features_of_classes_need_classes(name):
     plain = phrase_space.random_model(np.random.default_rng(1))
