@@ -118,7 +118,7 @@ def test_lists_of_ctranslate2(tmp_path):
 
 
 def test_samples_that_lm_evaluation_harness_logs(tmp_path):
-    loggers = pytest.importorskip("lm_eval.loggers")
+    loggers = pytest.importorskip("lm_eval.loggers", exc_type=ImportError)
     responses = [["the cat sleeps", "the cat sleep", "dogs"], ["a dog", "a dog runs", "a dog ran"]]
     samples = [
         {
