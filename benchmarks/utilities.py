@@ -7,9 +7,9 @@
 
 The first table has each estimator with chrF as a function, so that each call counts: the calls made, how often the
 choice is the exact one, the expected utility of the choices, their gain over the first candidate, and their BLEU. The
-second has processor time per list with one thread, loading left out. The third, where mbrs is installed, has its time on
-the clock with one worker beside ours, and how often both choose the same. Lists are the first distinct strings of a
-file, which stand for samples.
+second has processor time per list with one thread, loading left out. The third, where mbrs is installed, has its time
+on the clock with one worker beside ours, and how often both choose the same. Lists are the first distinct strings of
+a file, which stand for samples.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from dragoman.decision.rule import Decisions
 from dragoman.formats.nbest.format import read_nbest
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.chrf import Chrf
+from dragoman.metrics.metric import Metric
 from dragoman.metrics.pair_scores import PairScorer
 from dragoman.metrics.utility import utility_of
 from quick import parse_arguments
@@ -99,9 +100,9 @@ def time_kernels(lists: NBest, runs: int) -> None:
 
 def compare_with_mbrs(lists: NBest, runs: int) -> None:
     """Print the time per list of mbrs and ours, and how many choices are the same."""
-    from mbrs.decoders.mbr import DecoderMBR
-    from mbrs.metrics.bleu import MetricBLEU
-    from mbrs.metrics.chrf import MetricChrF
+    from mbrs.decoders.mbr import DecoderMBR  # type: ignore[import-not-found]
+    from mbrs.metrics.bleu import MetricBLEU  # type: ignore[import-not-found]
+    from mbrs.metrics.chrf import MetricChrF  # type: ignore[import-not-found]
 
     posterior, texts = Posterior.of_nbest(lists, weights_from="uniform"), lists.texts()
     rows = [texts[begin:end] for begin, end in pairwise(lists.sentences.tolist())]
@@ -121,7 +122,7 @@ def compare_with_mbrs(lists: NBest, runs: int) -> None:
         def decode(decoder: DecoderMBR = decoder, chosen: list[str] = chosen) -> None:
             chosen[:] = [decoder.decode(row, row).sentence[0] for row in rows]
 
-        def gains(metric: Bleu | Chrf = metric) -> None:
+        def gains(metric: Metric = metric) -> None:
             expected_gains(metric, posterior, posterior)
 
         before = best_of(runs, decode).clock / len(rows)
