@@ -112,7 +112,7 @@ $(VENV)/installed-docs: $(VENV)/installed-test
 $(VENV)-neural/installed: $(SOURCES)
 	test -d $(VENV)-neural || $(PYTHON) -m venv $(VENV)-neural
 	$(VENV)-neural/bin/python -m pip --disable-pip-version-check -q install torch==2.13.0 \
-	  '.[bertscore,bleurt,comet,metricx,frames]' ctranslate2 pytest pytest-randomly polars
+	  '.[bertscore,bleurt,comet,metricx,frames]' ctranslate2 hypothesis openai pytest pytest-randomly polars
 	touch $@
 
 $(VENV)-sanitize/installed: $(SOURCES)

@@ -174,7 +174,7 @@ def test_blocks_of_any_size_are_decided_as_all_at_once(dragoman, moses, jsonl, t
 def test_lists_are_read_as_they_are_decided(dragoman, moses, monkeypatch):
     monkeypatch.setattr(chunks, "BLOCK_BYTES", 200)
     read, decided = [], []
-    chunk_read, added = chunks.prompt_chunks, mbr_command._Report.add
+    chunk_read, added = chunks.prompt_chunks, mbr_command.MbrReport.add
 
     def counted(path, done):
         for chunk in chunk_read(path, done):
@@ -186,7 +186,7 @@ def test_lists_are_read_as_they_are_decided(dragoman, moses, monkeypatch):
         added(self, one)
 
     monkeypatch.setattr(chunks, "prompt_chunks", counted)
-    monkeypatch.setattr(mbr_command._Report, "add", counting)
+    monkeypatch.setattr(mbr_command.MbrReport, "add", counting)
     assert dragoman("mbr", "--candidates", moses).code == 0
     assert len(decided) > 10
     assert all(ahead <= i + 2 for i, ahead in enumerate(decided))

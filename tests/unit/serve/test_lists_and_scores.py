@@ -22,6 +22,13 @@ def test_lists_of_any_format_are_read(ask):
     assert found["lists"][0]["candidates"][0]["features"] == {"score": -1.5}
 
 
+def test_missing_numbers_are_refused_in_the_words_of_the_service(refused):
+    status, said = refused("lists", content='{"hyps": [{"text": "a", "logprob": -1}, {"text": "b"}]}\n')
+    assert status == 400
+    assert "1 of 2 hypotheses have no 'logprob'" in said
+    assert said.endswith("expected a number for each hypothesis, or for none")
+
+
 def test_lists_are_put_into_the_order_of_weights(ask):
     found = ask("rerank", content=MOSES, weights={"lm": 1.0})
     assert found["chosen"] == dm.rerank([["the cat"], ["dogs"]], {"x": 1.0}, features={"x": [1.0, 1.0]})
