@@ -207,7 +207,7 @@ def test_several_systems_and_computed_features(dragoman, files):
     lm = files / "lm.arpa"
     assert dragoman("lm", "estimate", files / "ref", "--order", 2, "--out", lm).code == 0
     lists = ["--candidates", files / "b.jsonl", "--candidates", files / "a.jsonl"]
-    made = ["--lm", f"lm={lm}", "--utility", "agreement=chrf", "--length"]
+    made = ["--lm", f"lm={lm}", "--utility-feature", "agreement=chrf", "--length"]
     tuned = dragoman("rerank", "tune", *lists, *made, "--reference", files / "ref", "--out", files / "w")
     assert tuned.code == 0, tuned.err
     names = [line.split()[0] for line in (files / "w").read_text(encoding="utf-8").splitlines()]

@@ -85,7 +85,7 @@ LanguageModels = Annotated[
 UtilityFeatures = Annotated[
     list[str] | None,
     typer.Option(
-        "--utility",
+        "--utility-feature",
         help="NAME=UTILITY: a feature, the agreement with all candidates of the sentence under a utility, as in `mbr`,"
         " or a quality estimate; repeatable.",
     ),
@@ -121,7 +121,7 @@ def register(app: typer.Typer) -> None:
         format_option: FormatOptions = None,
         feature: Features = None,
         lm: LanguageModels = None,
-        utility: UtilityFeatures = None,
+        utility_feature: UtilityFeatures = None,
         length: Length = False,
         order: Order = None,
         source: Source = None,
@@ -168,7 +168,7 @@ def register(app: typer.Typer) -> None:
         metric_of(metric)  # refuses what it cannot read before anything else is read
         by_id, wanted = _references_by_id(reference), output_order(order, source)
         references = read_references(reference, runtime=runtime) if by_id is None else []
-        made = _ComputedFeatures(feature, lm, utility, length)
+        made = _ComputedFeatures(feature, lm, utility_feature, length)
         asked = _ListRequest(candidates, format_name, format_option, made, missing_from(missing or "refuse"))
         # Sentences without hypotheses are skipped below, whether or not the file marks them as failed.
         failed = "refuse" if failed == "refuse" else None
@@ -223,7 +223,7 @@ def register(app: typer.Typer) -> None:
         format_option: FormatOptions = None,
         feature: Features = None,
         lm: LanguageModels = None,
-        utility: UtilityFeatures = None,
+        utility_feature: UtilityFeatures = None,
         length: Length = False,
         order: Order = None,
         source: Source = None,
@@ -235,13 +235,13 @@ def register(app: typer.Typer) -> None:
 
         Lines are in the order of the file, as in `dragoman mbr`; OpenAI batches and tables, whose lines have no fixed
         order, are sorted by their ids in natural order (req-2 before req-17). Give the flags that make features (--lm,
-        --utility, --length, --feature) as for tuning; --missing is kept in the weights' file.
+        --utility-feature, --length, --feature) as for tuning; --missing is kept in the weights' file.
         """
         runtime = Machine().runtime()
         wanted = output_order(order, source)
         marks = [name for name in Weights.read(weights) if name.endswith(MARK)]
         rule = missing_of_weights(weights) if missing is None else missing_from(missing)
-        made = _ComputedFeatures(feature, lm, utility, length)
+        made = _ComputedFeatures(feature, lm, utility_feature, length)
         asked = _ListRequest(candidates, format_name, format_option, made, rule)
         lists, form, own = asked.read(failed=failed, marks=marks, runtime=runtime)
         chosen = _fitting(weights, lists)
@@ -338,7 +338,7 @@ class _ComputedFeatures:
             name: language_model_scores(lists, path, runtime=runtime)
             for name, path in _pairs("--lm", "PATH", self.language_models)
         }
-        for name, one in _pairs("--utility", "UTILITY", self.utilities):
+        for name, one in _pairs("--utility-feature", "UTILITY", self.utilities):
             store = None if isinstance(utility_of(one), MetricUtility) else ScoreCache(ScoreCache.default_path())
             found[name] = utility_scores(lists, one, cache=store, runtime=runtime)
         return found | ({"length": lengths(lists)} if self.length else {})

@@ -247,7 +247,7 @@ def join_candidates(
 
     >>> both = join_candidates({"a": [["a cat", "the cat"]], "b": [["the cat sat"]]})
     >>> rerank(both, {"system.a": 0.0, "system.b": 1.0}), mbr(both, utility="chrf")
-    (['the cat sat'], ['the cat'])
+    (['the cat sat'], ['the cat sat'])
     """
     lists = {name: given_lists(candidates).lists for name, candidates in systems.items()}
     return join_systems(lists, scale=scale, weights_from=weights_from)
