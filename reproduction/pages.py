@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reproduction.claims import VERDICTS, Claim, read_claims, stale, taken_table
+from reproduction.claims import NOT_RUN, VERDICTS, Claim, read_claims, stale, taken_table
 from reproduction.layout import HERE, Paper
 from reproduction.pictures import draw
 from reproduction.results import Results
@@ -118,8 +118,9 @@ def _verdicts(claims: Sequence[Claim]) -> Iterator[str]:
     for claim in claims:
         yield f'<a id="{_anchor(claim)}"></a>\n'
         judged = ", ".join(f"[{name}](#{_slug(name)})" for name in claim.plans)
+        judged = f"judged by {judged}" if judged else "no plan yet" if claim.verdict == NOT_RUN else "no plan"
         reason = f" {claim.reason}" if claim.reason else ""
-        yield _wrapped(f"*{claim.says}* ({claim.where}; judged by {judged or 'tables below'})") + "\n"
+        yield _wrapped(f"*{claim.says}* ({claim.where}; {judged})") + "\n"
         yield _wrapped(f"**{claim.verdict[0].upper()}{claim.verdict[1:]}.**{reason}") + "\n"
         for name in claim.taken:
             table = taken_table(name)

@@ -52,7 +52,9 @@ class Times:
         if same:
             return fmean(same)
         like = [took for took in self._all if took.kind == kind and took.lines]
-        return lines * sum(t.seconds for t in like) / sum(t.lines for t in like) if like else None
+        if like and not lines:  # texts are not there yet
+            return fmean(took.seconds for took in like)
+        return lines * sum(took.seconds for took in like) / sum(took.lines for took in like) if like else None
 
     @cached_property
     def _all(self) -> list[Took]:

@@ -146,7 +146,7 @@ class Experimental(Work):
         lines = self.materials.lines(source) if self.is_ready else 0
         count = seeds if isinstance(seeds, int) else len(seeds)
         return [
-            (f"{self.title}: {row.get('name', row.get('use'))}, seed {seed}", f"{self.name} {row.get('name')}", lines)
+            (f"{self.title}: {row['name']}, seed {seed}", f"{self.paper.name} {row['name']}", lines)
             for row in rows
             for seed in (range(1, count + 1) if isinstance(seeds, int) else seeds)
         ]
@@ -175,7 +175,7 @@ class Measure(Work):
 
     def outline(self) -> list[tuple[str, str, int]]:
         """Return one row."""
-        return [(self.title, self.name, 1 + self.materials.quick)]
+        return [(self.title, f"{self.name}{' quick' if self.materials.quick else ''}", 1)]
 
     def _measure(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -51,6 +51,7 @@ def test_estimates_come_from_earlier_steps_by_their_lines(tmp_path):
         stream.write('["cut o')
     assert Times(times.file).estimate("a, seed 1", "a", 100) == 20.0
     assert Times(times.file).estimate("a, seed 3", "a", 200) == 30.0
+    assert Times(times.file).estimate("a, seed 3", "a", 0) == 30.0
     assert Times(times.file).estimate("b, seed 1", "b", 200) is None
 
 
