@@ -92,8 +92,8 @@ std::int64_t fill(Trie& trie, const NGramRows& rows, const std::atomic<bool>& st
 // Slots come by so many, so that a table can be filled in parts.
 constexpr std::size_t slots_at_once = 1024;
 
-// So many that at most three fifths are taken.
-std::size_t count_slots(std::size_t entries) { return (entries + entries * 2 / 3 + slots_at_once) / slots_at_once * slots_at_once; }
+// So many that at most half are taken.
+std::size_t count_slots(std::size_t entries) { return (2 * entries + slots_at_once) / slots_at_once * slots_at_once; }
 
 struct Arranged {
     std::vector<std::uint64_t> slots, states;

@@ -139,6 +139,23 @@ def test_table_limits_by_score_keep_the_best_of_each_side():
         assert {side: sorted(estimates) for side, estimates in kept.items()} == best
 
 
+def test_a_search_tries_no_rule_beyond_the_table_limit_by_score():
+    cut = 0
+    for seed in range(20):
+        model = model_of(seed, language_models=1, table_limit=0)
+        space = SpaceLimits(table_limit=1, table_limit_by="score")
+        translator = ChartTranslator(model, limits=EVERYTHING, space=space)
+        searched = translator.search_batch(["f0 f1 f2 f3"], forests=True)
+        limited = translator.batch(["f0 f1 f2 f3"])
+        expected = limited.search(EVERYTHING, forests=True)
+        assert searched.found.scores.tobytes() == expected.scores.tobytes()
+        assert searched.found.every.scores.tobytes() == expected.every.scores.tobytes()
+        again = searched.batch.reweighted(searched.batch.weights)
+        assert again.rules.row.tolist() == limited.rules.row.tolist()
+        cut += len(searched.batch.rules) - len(limited.rules)
+    assert cut > 0
+
+
 def test_searches_of_other_kinds_of_models_are_refused():
     model = model_of(1)
     with pytest.raises(UsageError, match="no stack decoding with a hierarchical model; expected cube pruning"):

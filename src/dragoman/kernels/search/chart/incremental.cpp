@@ -126,7 +126,7 @@ void ChartSearch::fill_incrementally(std::int32_t begin, std::int32_t end) {
     };
     for (std::size_t c = 0; c < cubes_.size(); ++c) start(static_cast<std::int32_t>(c), 0);
     double top = -std::numeric_limits<double>::infinity();
-    for (std::int64_t popped = 0; popped < limits_.pop_limit && !heap_.empty() && !stop_;) {
+    for (std::int64_t popped = 0, limit = pop_limit(); popped < limit && !heap_.empty() && !stop_;) {
         std::pop_heap(heap_.begin(), heap_.end());
         const double score = heap_.back().score;
         Group group = groups_[heap_.back().candidate];

@@ -84,7 +84,7 @@ void ChartSearch::add_cube(std::int32_t match) {
 
 void ChartSearch::fill(std::int32_t begin, std::int32_t end, Range& range) {
     first_item_ = static_cast<std::int32_t>(items.size());
-    recombined_.restart(limits_.algorithm != Algorithm::EXHAUSTIVE ? static_cast<std::size_t>(limits_.pop_limit) : 64);
+    recombined_.restart(limits_.algorithm != Algorithm::EXHAUSTIVE ? static_cast<std::size_t>(pop_limit()) : 64);
     if (limits_.algorithm == Algorithm::CUBE)
         fill_by_cubes(begin, end);
     else if (limits_.algorithm == Algorithm::INCREMENTAL)
@@ -131,7 +131,7 @@ void ChartSearch::fill_by_cubes(std::int32_t begin, std::int32_t end) {
     std::make_heap(heap_.begin(), heap_.end());
     double best = -std::numeric_limits<double>::infinity();
     // A candidate that recombines counts three quarters: it adds no item.
-    const std::int64_t limit = 4 * std::int64_t(limits_.pop_limit);
+    const std::int64_t limit = 4 * pop_limit();
     for (std::int64_t popped = 0; popped < limit && !heap_.empty() && !stop_;) {
         Queued queued = heap_.front();
         Candidate& candidate = candidates_[queued.candidate];
