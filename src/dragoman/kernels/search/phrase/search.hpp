@@ -278,6 +278,7 @@ private:
             if (dominated && !limits_.keep_all) continue;
             double best = none;
             for (const std::int32_t option : found.options) {
+                if (found.most + space_.estimate(option) < least) break;
                 const double total = found.predict(space_.join(found.joint, option), space_.estimate(option));
                 best = std::max(best, total);
                 if (total >= least && !dominated) totals_.push_back(total);
@@ -295,6 +296,7 @@ private:
             if (square.coverage < 0) square.coverage = space_.coverages.with(square.before, square.begin, square.end);
             for (std::size_t i = 0; i < found.options.size(); ++i) {
                 const std::int32_t option = found.options[i];
+                if (found.most + space_.estimate(option) < least) break;
                 const double join = space_.join(found.joint, option);
                 if (found.predict(join, space_.estimate(option)) < least) continue;
                 const auto& step = space_.read(found.steps, i, found.lm, option);
@@ -313,7 +315,10 @@ private:
         SquareRow(PhraseSearch& search, const Stack& stack, const Row& row)
             : square(stack.squares[row.square]), options(search.space_.on_span(square.begin, square.end)), score(search.nodes[row.node].score),
               lm(search.nodes[row.node].lm), joint(search.space_.joint(search.nodes[row.node].option, options[0])),
-              steps(search.space_.span_row(lm, square.begin, square.end)) {}
+              steps(search.space_.span_row(lm, square.begin, square.end)) {
+            most = score + square.future + search.space_.most_join(joint);
+            most += 1e-12 * std::abs(most);  // sums are rounded
+        }
         double predict(double join, double estimate) const { return score + square.future + join + estimate; }
 
         const Square& square;
@@ -322,6 +327,7 @@ private:
         std::int32_t lm;
         PhraseSpace::Joint joint;
         PhraseSpace::SpanRow steps;
+        double most;  // that a cell can be predicted without the estimate of its option
     };
 
     // Whether a better row of the square differs in nothing but its score, so that all that follows this one would recombine.
