@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find src -type f -not -name '*.pyc' -not -name '*.so' -not -name _kernels.pyi) pyproject.toml CMakeLists.txt Makefile
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 STUB := src/dragoman/kernels/_kernels.pyi
+unexport PYTHONDONTWRITEBYTECODE  # or each test process would compile all tests again
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
 
 .PHONY: demo test test-fast test-random test-neural lint figures sanitize mutations docs wheel sdist clean

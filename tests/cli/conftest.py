@@ -102,7 +102,9 @@ def model(command, toy, tmp_path_factory):
 def dragoman(monkeypatch, capsysbinary):
     """Run a command in this process: `dragoman("model", "show", folder, stdin=b"...")`."""
 
-    def run(*arguments, stdin=b""):
+    def run(*arguments, stdin=b"", environment=None):
+        for name, value in (environment or {}).items():
+            monkeypatch.setenv(name, value)
         monkeypatch.setattr(sys, "argv", ["dragoman", *map(str, arguments)])
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))))
         capsysbinary.readouterr()

@@ -1,5 +1,7 @@
 """`dragoman curve`: pictures of runs of any kind."""
 
+import pytest
+
 from dragoman.tuning.runs.run import Record, Run
 
 
@@ -10,6 +12,7 @@ def run(folder, rows):
     return folder
 
 
+@pytest.mark.slow
 def test_learners_and_others_are_drawn_together(dragoman, tmp_path):
     risk = run(
         tmp_path / "risk",

@@ -21,6 +21,7 @@ from dragoman.features import FEATURES
 from dragoman.formats.tagged_text import TaggedText
 from dragoman.model.bundle import Model
 from dragoman.model.edit import with_grammar
+from dragoman.text.compounds import CompoundSplitter
 from dragoman.text.preparation import Casing
 from dragoman.training.pipeline import TrainRecipe, train_model
 from dragoman.training.prepare import PreparedText
@@ -51,7 +52,7 @@ def settle(folder):
 
 @pytest.fixture(scope="module")
 def rich_model(model, toy, tmp_path_factory):
-    """The model with features of its own kinds and with case, so that it has every sort of array."""
+    """The model with features of its own kinds with case and compounds, so that it has every sort of array."""
     lines = [" ".join(pair.target) for pair in toy.pairs]
     tags = Corpus.from_lines([" ".join(f"T{len(word) % 3}" for word in line.split()) for line in lines])
     features = [FEATURES.get(name)() for name in ("boundary-tags", "word-pair", "word-deletion", "phrase-length")]
@@ -60,6 +61,7 @@ def rich_model(model, toy, tmp_path_factory):
     replace(
         loaded,
         casing=Casing.learn([line.title() for line in lines]),
+        compounds=CompoundSplitter.learn({"auto": 9, "bahn": 7}),
         settings=replace(loaded.settings, lowercase=True),
     ).save(out)
     return out
@@ -252,6 +254,8 @@ def change(folder, name, at, value):
         ("vocab/target/blob", 15, 10, "'blob' holds white space; expected words"),
         ("vocab/target/blob", 15, 255, "'blob' is not UTF-8; expected words"),
         ("casing/forms", 0, 255, "'forms' is not UTF-8; expected the case of words"),
+        ("compounds/forms", 0, 255, "'forms' is not UTF-8; expected counts of words"),
+        ("compounds/counts", 0, 0, "'counts' has a word that does not occur; expected counts of words"),
         ("grammars/table/symbols", 2, 10**6, "'symbols' holds 1000000; expected numbers from -1 to "),
         ("grammars/table/first_child", 2, 1, "'first_child' falls from "),
         ("grammars/table/targets", 0, -2, "'targets' has other nonterminals than its source side; expected the same"),

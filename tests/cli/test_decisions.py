@@ -17,6 +17,7 @@ def text(toy, tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES.names())
 def test_every_rule_translates(dragoman, model, text, rule):
     first = dragoman("translate", "--model", model, text / "s", "--threads", "1")

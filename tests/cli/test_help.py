@@ -59,9 +59,8 @@ def test_every_command_of_a_module_is_listed():
 
 @pytest.mark.parametrize("columns", [80, 60])
 @pytest.mark.parametrize("name", EVERYTHING)
-def test_help_shows_every_name_whole(dragoman, monkeypatch, name, columns):
-    monkeypatch.setenv("COLUMNS", str(columns))
-    result = dragoman(*name.split(), "--help")
+def test_help_shows_every_name_whole(dragoman, name, columns):
+    result = dragoman(*name.split(), "--help", environment={"COLUMNS": str(columns)})
     assert (result.code, result.err) == (0, "")
     assert result.out.startswith(f"Usage: dragoman {name}".rstrip())
     assert "…" not in result.out

@@ -33,6 +33,7 @@ def run(dragoman, model, toy, tmp_path):
     return out
 
 
+@pytest.mark.slow
 def test_surfaces_have_the_score_of_the_run_at_its_weights(dragoman, run, tmp_path):
     result = dragoman("surface", run, "--out", tmp_path / "surface.svg")
     assert result.code == 0, result.err
@@ -52,6 +53,7 @@ def test_surfaces_have_the_score_of_the_run_at_its_weights(dragoman, run, tmp_pa
     assert len(axes) == 2 * len(evidence.tuned)
 
 
+@pytest.mark.slow
 def test_ranks_are_those_of_model_scores(dragoman, run, tmp_path):
     result = dragoman("ranks", run, "--sentence", 3, "--limit", 4, "--out", tmp_path / "ranks.svg")
     assert result.code == 0, result.err

@@ -201,6 +201,38 @@ def test_raw_text_is_tokenised_and_lower_cased(dragoman, tmp_path):
     assert not loaded.settings.tokenise
 
 
+def _compounds(folder):
+    parts = ["auto", "bahn", "haus", "platz", "markt", "spiel"]
+    words = [f"{a}{b}" for a in parts for b in parts if a != b and a + b != "hausmarkt"] + parts * 6
+    pairs = [(word, " ".join(part for part in parts if part in word)) for word in words]
+    pairs += [("der " * 50, "the " * 50)] * 150
+    for name, side in zip(("text.de", "text.en"), zip(*pairs, strict=True), strict=True):
+        (folder / name).write_text("".join(f"{line}\n" for line in side))
+    return ["--source", folder / "text.de", "--target", folder / "text.en"]
+
+
+@pytest.mark.parametrize("form", [[], ["--tokenised"], ["--hierarchical"]])
+def test_compounds_are_split_in_training_and_in_translation(dragoman, tmp_path, form):
+    text = _compounds(tmp_path)
+    done = dragoman("train", *text, *form, "--out", tmp_path / "m")
+    assert "compounds are split" in done.err
+    assert dragoman("prepare", "--model", tmp_path / "m", stdin=b"hausmarkt\n").out == "haus markt\n"
+    assert "haus" in dragoman("translate", "--model", tmp_path / "m", stdin=b"hausmarkt\n").out.lower().split()
+    prepared = dragoman("translate", "--prepared", "--model", tmp_path / "m", stdin=b"hausmarkt\n").out
+    assert prepared.lower() == "hausmarkt\n", "prepared text is split already"
+
+
+def test_compounds_stay_whole_beside_a_word_alignment(dragoman, tmp_path):
+    text = _compounds(tmp_path)
+    lines = (tmp_path / "text.de").read_text().splitlines()
+    (tmp_path / "links").write_text("0-0\n" * len(lines))
+    linked = ["train", *text, "--tokenised", "--alignment", tmp_path / "links"]
+    assert dragoman(*linked, "--out", tmp_path / "m").code == 0
+    assert "autobahn" in set(Model.load(tmp_path / "m").source_vocab)
+    refused = dragoman(*linked, "--compounds", "split", "--out", tmp_path / "n")
+    assert (refused.code, "of whole words" in refused.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("ending", "compress"),
     [

@@ -45,6 +45,7 @@ def test_threads_give_the_same_lines(dragoman, model, toy):
     assert len(outs) == 1
 
 
+@pytest.mark.slow
 def test_everything_on_the_side_agrees(dragoman, model, toy, tmp_path):
     source = tmp_path / "source"
     source.write_bytes(text_of(toy.pairs[:20]))
@@ -78,6 +79,7 @@ def test_everything_on_the_side_agrees(dragoman, model, toy, tmp_path):
     assert "    score " in result.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["moses", "joshua", "travatar", "jsonl", "csv"])
 def test_nbest_formats_read_back(dragoman, model, toy, tmp_path, name):
     out = tmp_path / "list"

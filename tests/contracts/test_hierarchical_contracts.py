@@ -83,6 +83,7 @@ def trial(tmp_path_factory):
     return Trial(tmp_path_factory.mktemp("hierarchical"))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains of")  # which are short here
 @pytest.mark.parametrize(("method", "seen"), METHODS)
 @pytest.mark.parametrize(("rule", "kind"), DECISIONS)

@@ -8,10 +8,10 @@ from dragoman.core.runtime import Runtime
 from dragoman.decision import RULES
 from dragoman.decision.max_derivation import MaxDerivation
 from oracles.decision import nbest_of, random_rows, samples_of
-from oracles.forest import random_hypergraphs
+from oracles.forest import RandomHypergraphs
 
 LISTS = [random_rows(np.random.default_rng(s), 1 + 3 * s) for s in range(8)]
-GRAPHS = [graph for graph, _ in random_hypergraphs(20, seed=3)]
+GRAPHS = [graph for graph, _ in RandomHypergraphs(20, seed=3)]
 EVIDENCE = {
     "nbest": nbest_of(LISTS),
     "samples": samples_of(LISTS, np.random.default_rng(1).integers(1, 9, (sum(map(len, LISTS)), 2))),

@@ -248,6 +248,7 @@ def test_a_proposal_gives_other_samples_of_the_same_scores(kind):
     assert samples.scores.tobytes() != next(Sampler.of(translator, FEW).sample(lines)).scores.tobytes()
 
 
+@pytest.mark.slow
 def test_a_sampler_warns_of_chains_that_ran_out_of_time(kind):
     translator, lines = kind.translator(5), kind.lines(5, 4, 7)
     sampler = Sampler.of(translator, Sampling(samples=10**8, burn_in=0, max_seconds=0.001, chains=1))

@@ -110,6 +110,7 @@ def test_every_function_that_takes_text_is_here():
     assert set(taking("Sentences")) == set(SENTENCES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", MANY, ids=".".join)
 def test_many_lines_are_a_path_a_list_or_the_name_of_a_file(folder, tmp_path, where):
     name, use = MANY[where]

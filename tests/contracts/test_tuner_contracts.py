@@ -33,6 +33,7 @@ def problem(name):
     return decoded.problem(NAMES, task.ranges, task.scorer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_same_seed_same_weights_whatever_the_threads(name, problem):
     found = [
@@ -43,6 +44,7 @@ def test_same_seed_same_weights_whatever_the_threads(name, problem):
         np.testing.assert_array_equal(weights, found[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_nothing_given_is_changed(name, problem):
     start, values, objective = START.copy(), problem.features.values.copy(), problem.objective(START)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -133,16 +135,31 @@ def random_hypergraph(rng: np.random.Generator, *, lattice: bool = False, limit:
     return graph
 
 
-def random_hypergraphs(number: int, seed: int, *, derivable: bool = True) -> list[tuple[Hypergraph, list[Listed]]]:
-    """Random hypergraphs, half of them lattices, with all their derivations; only ones that have some, if asked for."""
-    rng = np.random.default_rng(seed)
-    found: list[tuple[Hypergraph, list[Listed]]] = []
-    while len(found) < number:
-        graph = random_hypergraph(rng, lattice=len(found) % 2 == 1)
-        listed = derivations(graph)
-        if listed or not derivable:
-            found.append((graph, listed))
-    return found
+class RandomHypergraphs(Sequence[tuple[Hypergraph, list[Listed]]]):
+    """Random hypergraphs, half of them lattices, with all their derivations; only ones that have some, if asked for.
+
+    They are made when somebody looks at them: a test module that has some costs nothing where its tests do not run.
+    """
+
+    def __init__(self, number: int, seed: int, *, derivable: bool = True) -> None:
+        self.number, self.seed, self.derivable = number, seed, derivable
+
+    @functools.cached_property
+    def _made(self) -> list[tuple[Hypergraph, list[Listed]]]:
+        rng = np.random.default_rng(self.seed)
+        found: list[tuple[Hypergraph, list[Listed]]] = []
+        while len(found) < self.number:
+            graph = random_hypergraph(rng, lattice=len(found) % 2 == 1)
+            listed = derivations(graph)
+            if listed or not self.derivable:
+                found.append((graph, listed))
+        return found
+
+    def __len__(self) -> int:
+        return self.number
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._made[index]
 
 
 def chain(length: int, edges: int = 2) -> Hypergraph:

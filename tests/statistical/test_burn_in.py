@@ -46,7 +46,9 @@ def mean_scores(translator, **options):
 
 @pytest.mark.filterwarnings("ignore:too little text")
 @pytest.mark.parametrize("jump_every", [0, 10])
-@pytest.mark.parametrize("scale", [1, 10, 50])
+@pytest.mark.parametrize(
+    "scale", [pytest.param(1, marks=pytest.mark.slow), 10, pytest.param(50, marks=pytest.mark.slow)]
+)
 def test_the_default_burn_in_ends_where_long_chains_are(translator, scale, jump_every):
     long = mean_scores(translator, temperature=1 / scale, **LONG)
     short = mean_scores(translator, temperature=1 / scale, jump_every=jump_every, **SHORT)

@@ -158,11 +158,10 @@ def register(app: typer.Typer) -> None:
         english = Preparation(source_language="en", target_language="en")
         training = corpus / "train.kjv", corpus / "train.web"
         text = prepare_bitext(*training, english, first=sentences, runtime=runtime)
-        bitext, settings = text.bitext, text.settings
         trained = train_model(text, runtime=runtime)
         with runtime.stage("writing the model"):
             trained.model.save(out / "model")
-        texts = _held_out(out, corpus, settings.preparation(), min(1.0, len(bitext) / _ENOUGH))
+        texts = _held_out(out, corpus, text.preparation(), min(1.0, len(text.bitext) / _ENOUGH))
         compared, untuned, translator = _tune(out, runtime)
         translations = _translate(translator, texts["test.kjv"], runtime)
         _write(out / "test.translated", translations)

@@ -130,6 +130,8 @@ def register(app: typer.Typer) -> None:
             runtime = replace(opened, workspace=workspace, checkpoint=checkpoint)
             here = runtime.here()
             runtime.note(f"memory: {format_size(limit)}")
+            if alignment is not None or any(one.needs_trees for one in features):
+                preparation = preparation.with_whole_words()
             text = prepare_bitext(source, target, preparation, runtime=here)
             rules = rule_model if hierarchical else None
             model = train_model(

@@ -258,7 +258,7 @@ def _names(folder: Path) -> Iterator[str]:
 _MODEL = (r"model\.toml", r"weights\.txt", r"checksums\.toml")
 _ARRAYS = (
     r"(?:vocab|tables|grammars|corpora|language_models|extra_features)/[^/]+/[^/]+\.npy",
-    r"casing/[^/]+\.npy",
+    r"(?:casing|compounds)/[^/]+\.npy",
 )
 
 

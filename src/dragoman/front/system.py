@@ -423,6 +423,8 @@ def train(
         runtime = replace(opened, workspace=workspace, checkpoint=checkpoint)
         how = Preparation.from_dict(text)
         sides = files.path(source, "source"), files.path(target, "target")
+        if any(one.needs_trees for one in recipe.features):
+            how = how.with_whole_words()
         prepared = prepare_bitext(*sides, how, runtime=runtime.here())
         second = [] if second_lm_text is None else [files.path(second_lm_text, "second_lm")]
         others = [read_target(path, prepared.settings, runtime=runtime.here()) for path in second]

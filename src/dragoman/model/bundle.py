@@ -44,7 +44,6 @@ from dragoman.model.feature_types import (
     GlobalFeature,
     HoleFeature,
     ModelParts,
-    SpanFeature,
     SparseFeature,
 )
 from dragoman.model.grammar import Grammar
@@ -54,6 +53,7 @@ from dragoman.model.mixture import INTERPOLATION_PREFIX, interpolation_weight_na
 from dragoman.model.parts import (
     CASING,
     CHART_FEATURES,
+    COMPOUNDS,
     CORE_FEATURES,
     EXTRA,
     FORMAT,
@@ -75,6 +75,7 @@ from dragoman.model.parts import (
 )
 from dragoman.model.phrase_table import PhraseTable
 from dragoman.model.rule_scores import AlignedText
+from dragoman.text.compounds import CompoundSplitter
 from dragoman.text.preparation import Casing, TextPreparation
 
 #: Of the time of saving; the rest goes to checksums.
@@ -90,7 +91,8 @@ class Model:
 
     `history` is a record of how the model was made (options and counts), for people and for reports. `features` are the
     sparse and the global features, each with its learnt arrays; no search can use global features, which look at whole
-    sentences and documents. `casing` restores the case of words if the model lower-cases text.
+    sentences and documents. `casing` restores the case of words if the model lower-cases text; `compounds` splits
+    those of the source text.
     """
 
     source_vocab: Vocab
@@ -102,6 +104,7 @@ class Model:
     history: Mapping[str, Any] = field(default_factory=dict)
     features: Mapping[Feature, Arrays] = field(default_factory=dict)
     casing: Casing | None = None
+    compounds: CompoundSplitter | None = None
     grammars: Mapping[str, Grammar | CorpusGrammar] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -121,7 +124,7 @@ class Model:
 
     @cached_property
     def _preparation(self) -> TextPreparation:
-        return self.settings.preparation(self.casing)
+        return self.settings.preparation(self.casing, self.compounds)
 
     @cached_property
     def reorderings(self) -> list[str]:
@@ -219,7 +222,7 @@ class Model:
     @cached_property
     def tree_features(self) -> list[str]:
         """The names of the features that look at trees of source sentences."""
-        return [feature.name for feature in self.features if isinstance(feature, SpanFeature) and feature.needs_trees]
+        return [feature.name for feature in self.features if feature.needs_trees]
 
     def open_trees(
         self, trees: PathLike | Iterable[str] | None, *, name: str = "trees", runtime: Runtime = Runtime()
@@ -281,6 +284,8 @@ class Model:
         for feature in features:
             _refuse_twice(feature, [*every], self.dense_features)
             refuse_kind(feature, self.kind)
+            if self.compounds is not None and feature.needs_trees:
+                raise UsageError(f"{feature.name} looks at trees of whole words, and the model splits compounds")
             every[feature] = {}
             if isinstance(feature, SparseFeature):
                 every[feature] = feature.learn(self._parts(tagged, aligned), runtime=runtime)
@@ -353,8 +358,8 @@ class Model:
         for part_type in PARTS.values():
             parts |= {f"{part_type.folder}/{name}": part.arrays() for name, part in part_type.of(self).items()}
         parts |= {f"{EXTRA}/{feature.name}": dict(learnt) for feature, learnt in self.sparse_features.items()}
-        if self.casing is not None:
-            parts[CASING] = self.casing.arrays()
+        for name, table in self._text_tables.items():
+            parts[name] = table.arrays()
         done, total = 0, sum(array.nbytes for arrays in parts.values() for array in arrays.values())
         with output_folder(path) as folder:
             for place, arrays in parts.items():
@@ -405,6 +410,12 @@ class Model:
     def _all_parts(self) -> list[tuple[str, Part]]:
         return [*self.tables.items(), *self.grammars.items(), *self.language_models.items()]
 
+    @property
+    def _text_tables(self) -> dict[str, Casing | CompoundSplitter]:
+        """The tables of text preparation, by folder."""
+        tables = {CASING: self.casing, COMPOUNDS: self.compounds}
+        return {name: table for name, table in tables.items() if table is not None}
+
     def check_parts(self) -> None:
         """Refuse parts whose arrays could lead a kernel astray; each is read at most once."""
         check_once(self._all_parts, self.source_vocab, self.target_vocab)
@@ -420,8 +431,8 @@ class Model:
             for name, part in part_type.of(self).items():
                 in_folder(folder / part_type.folder / name, part.check, self.source_vocab, self.target_vocab)
         in_folder(folder / EXTRA, lambda: self._attached)
-        if self.casing is not None:
-            in_folder(folder / CASING, self.casing.check)
+        for name, table in self._text_tables.items():
+            in_folder(folder / name, table.check)
         if (folder / CHECKSUMS).exists():
             compare_checksums(folder, complete=False)
 

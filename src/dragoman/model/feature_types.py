@@ -52,6 +52,8 @@ class Feature(Options, ABC):
     """Base of all features; its fields are its options. Derive from one of the types below, which say what it sees."""
 
     name: ClassVar[str]
+    #: True if it looks at trees of source sentences, which must then be given.
+    needs_trees: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,6 @@ class SpansInUse:
 class SpanFeature(SparseFeature):
     """A feature of the span that a phrase or rule covers, by the tree of its sentence."""
 
-    #: True if it looks at trees of source sentences, which must then be given.
     needs_trees: ClassVar[bool] = True
 
     @property

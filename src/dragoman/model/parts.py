@@ -21,6 +21,7 @@ from dragoman.model.feature_types import GLOBAL_FEATURES, SPARSE_FEATURES, Featu
 from dragoman.model.grammar import Grammar
 from dragoman.model.language_model import LanguageModel
 from dragoman.model.phrase_table import PhraseTable
+from dragoman.text.compounds import CompoundSplitter
 from dragoman.text.preparation import Casing, TextPreparation
 from dragoman.text.segment import Segmentation
 from dragoman.text.words import Units
@@ -29,7 +30,7 @@ from dragoman.text.words import Units
 FORMAT = 1
 
 #: Files and folders of a bundle.
-WEIGHTS, CASING, EXTRA = "weights.txt", "casing", "extra_features"
+WEIGHTS, CASING, COMPOUNDS, EXTRA = "weights.txt", "casing", "compounds", "extra_features"
 
 #: The search that a model is for: the name of its folder below `search` and `sampling`.
 Kind = Literal["phrase", "chart"]
@@ -157,7 +158,7 @@ class Settings(Options):
         20, "translation options per source phrase, best p(e|f) first; 0 is no limit", minimum=0, maximum=2**31 - 1
     )
 
-    def preparation(self, casing: Casing | None = None) -> TextPreparation:
+    def preparation(self, casing: Casing | None = None, compounds: CompoundSplitter | None = None) -> TextPreparation:
         """Return the preparation of text for a model with these settings."""
         return TextPreparation(
             source_language=self.source_language,
@@ -172,6 +173,7 @@ class Settings(Options):
             protect=self.protect,
             source_segmenter=self.source_segmenter,
             target_segmenter=self.target_segmenter,
+            compounds=compounds,
         )
 
 
@@ -238,6 +240,8 @@ def _places(folder: Path, about: Mapping[str, Any], file: Path) -> list[_Place]:
             places.append(_Place(f"{place}/{name}", attribute, name, partial(part.rebuild, row)))
     if (folder / CASING).is_dir():
         places.append(_Place(CASING, "casing", None, Casing.from_arrays))
+    if (folder / COMPOUNDS).is_dir():
+        places.append(_Place(COMPOUNDS, "compounds", None, CompoundSplitter.from_arrays))
     return places
 
 

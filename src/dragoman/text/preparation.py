@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError
 from dragoman.core.runtime import Runtime
+from dragoman.text.compounds import CompoundSplitter
 from dragoman.text.segment import Segmentation
 from dragoman.text.tokenise import MARKS, Tokeniser, detokenise_lines, is_protected, tokenise_lines
-from dragoman.text.words import Units, characters_of, join_characters
+from dragoman.text.words import Units, array_of_lines, characters_of, join_characters, lines_of_array
 
 #: The language whose rules are used where none is named.
 DEFAULT_LANGUAGE = "en"
@@ -57,8 +58,8 @@ class Casing:
     words: NDArray[np.uint8]
     forms: NDArray[np.uint8]
     starts: bool
-    pairs: NDArray[np.uint8] = field(default_factory=lambda: _lines([]))
-    pair_forms: NDArray[np.uint8] = field(default_factory=lambda: _lines([]))
+    pairs: NDArray[np.uint8] = field(default_factory=lambda: array_of_lines([]))
+    pair_forms: NDArray[np.uint8] = field(default_factory=lambda: array_of_lines([]))
 
     @classmethod
     def learn(cls, lines: Sequence[str]) -> Casing:
@@ -170,7 +171,13 @@ class CasingLearner:
             for pair, found in sorted(by_pair.items())
             if self._pairs[found] >= _PAIR_SEEN and found[1] != best[found[1].lower()]
         }
-        return Casing(_lines(best), _lines(best.values()), starts, _lines(other), _lines(other.values()))
+        return Casing(
+            array_of_lines(best),
+            array_of_lines(best.values()),
+            starts,
+            array_of_lines(other),
+            array_of_lines(other.values()),
+        )
 
     def _forget(self) -> None:
         """Forget the rarest pairs, until at most half of `most_pairs` are left."""
@@ -195,21 +202,10 @@ def _check_array(arrays: Mapping[str, NDArray[np.generic]], name: str, dtype: ty
 
 
 def _form_table(keys: str, array: NDArray[np.uint8], values: str, other: NDArray[np.uint8]) -> dict[str, str]:
-    found, forms = _decoded(keys, array), _decoded(values, other)
+    found, forms = lines_of_array(keys, array, _EXPECTED), lines_of_array(values, other, _EXPECTED)
     if len(found) != len(forms):
         raise DataError(f"the {keys} and their forms do not fit together", expected=_EXPECTED)
     return dict(zip(found, forms, strict=True))
-
-
-def _decoded(name: str, array: NDArray[np.uint8]) -> list[str]:
-    try:
-        return bytes(array.data).decode().split("\n")[:-1]
-    except UnicodeDecodeError:
-        raise DataError(f"the array '{name}' is not UTF-8", expected=_EXPECTED) from None
-
-
-def _lines(texts: Iterable[str]) -> NDArray[np.uint8]:
-    return np.frombuffer("".join(f"{text}\n" for text in texts).encode(), np.uint8)
 
 
 @dataclass(frozen=True)
@@ -219,8 +215,8 @@ class TextPreparation:
     With `nfc`, text is brought into Unicode's composed normal form first, so that é is one letter however it was typed;
     with `normalise_punctuation`, quotation marks, dashes and spaces are made uniform next. With `protect`, URLs,
     numbers and the like are single tokens, and target text has marks where it is joined unusually (see
-    `tokenise.py`). Text without spaces between words goes through a segmenter. Where the `units` are characters, these
-    come last, and are joined again first; see `words.py`.
+    `tokenise.py`). Text without spaces between words goes through a segmenter. Last, `compounds` splits those of the
+    source text. Where the `units` are characters, these come last, and are joined again first; see `words.py`.
 
     >>> casing = Casing.learn(["He met Ann ."])
     >>> text = TextPreparation("en", "en", tokenise=True, lowercase=True, casing=casing)
@@ -242,10 +238,11 @@ class TextPreparation:
     protect: bool = False
     source_segmenter: Segmentation = "none"
     target_segmenter: Segmentation = "none"
+    compounds: CompoundSplitter | None = None
 
     def source(self, lines: Iterable[str], *, runtime: Runtime = Runtime()) -> Iterator[str]:
         """Prepare source text, some lines at a time; at the end, note in how many lines letters had to be composed."""
-        return self._prepare(lines, self.source_language, self.source_tokeniser, runtime)
+        return self._prepare(lines, self.source_language, self.source_tokeniser, runtime, self.compounds)
 
     def target(self, lines: Iterable[str], *, runtime: Runtime = Runtime()) -> Iterator[str]:
         """Prepare target text, such as references, some lines at a time."""
@@ -290,7 +287,12 @@ class TextPreparation:
         )
 
     def _prepare(
-        self, lines: Iterable[str], language: str | None, options: Tokeniser, runtime: Runtime
+        self,
+        lines: Iterable[str],
+        language: str | None,
+        options: Tokeniser,
+        runtime: Runtime,
+        compounds: CompoundSplitter | None = None,
     ) -> Iterator[str]:
         changed, lines = 0, iter(lines)
         while block := [*islice(lines, _LINES_TOGETHER)]:
@@ -301,6 +303,8 @@ class TextPreparation:
             if self.tokenise:
                 block = tokenise_lines(block, language or DEFAULT_LANGUAGE, options)
                 block = [*map(str.lower, block)] if self.lowercase else block
+            if compounds is not None:
+                block = compounds.split(block)
             if self.units == "characters":
                 block = [characters_of(line, boundaries=self.boundaries) for line in block]
             yield from block

@@ -1,10 +1,15 @@
-"""Words of a sentence: separated by spaces, single characters, or in scripts that write no spaces."""
+"""Words of a sentence: separated by spaces, single characters, or in scripts that write no spaces; words as bytes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.core.errors import DataError
 
 _WORD = re.compile(r"[^ \t-\r]+")  # ASCII white space separates words, nothing else
 
@@ -16,6 +21,19 @@ def words_of(line: str) -> list[str]:
     ['la', 'maison\\xa0bleue']
     """
     return _WORD.findall(line)
+
+
+def array_of_lines(texts: Iterable[str]) -> NDArray[np.uint8]:
+    """Write lines of text as an array of bytes, for storing."""
+    return np.frombuffer("".join(f"{text}\n" for text in texts).encode(), np.uint8)
+
+
+def lines_of_array(name: str, array: NDArray[np.uint8], expected: str) -> list[str]:
+    """Read the lines of an array of bytes; an error names it."""
+    try:
+        return bytes(array.data).decode().split("\n")[:-1]
+    except UnicodeDecodeError:
+        raise DataError(f"the array '{name}' is not UTF-8", expected=expected) from None
 
 
 Units = Literal["words", "characters"]

@@ -46,6 +46,7 @@ from dragoman.model.mixture import (
 )
 from dragoman.model.parts import Settings, initial_chart_weights, initial_weights
 from dragoman.model.phrase_table import PhraseTable
+from dragoman.text.compounds import CompoundSplitter
 from dragoman.text.preparation import Casing, TextPreparation
 from dragoman.training.align import ALIGNERS
 from dragoman.training.align.auto import Auto
@@ -61,7 +62,7 @@ from dragoman.training.mix import (
 )
 from dragoman.training.phrase_model import PhraseModel, phrase_pairs
 from dragoman.training.pipeline import language_model_text, with_reordering_limit
-from dragoman.training.prepare import Cleaning, Preparation, clean, prepare_bitext
+from dragoman.training.prepare import Cleaning, Preparation, clean, prepare_bitexts
 from dragoman.training.rules.model import RuleModel, reordered_nonterminals, rules
 
 Files = TypeVar("Files")
@@ -152,7 +153,8 @@ class AdaptRecipe:
         runtime: Runtime = Runtime(),
     ) -> SystemBuilder:
         """Read named parallel texts, the one of the domain first, and a tuning set of the domain."""
-        texts = {name: prepare_bitext(*paths, self.preparation, runtime=runtime) for name, paths in corpora.items()}
+        read = prepare_bitexts(corpora.values(), self.preparation, runtime=runtime)
+        texts = dict(zip(corpora, read, strict=True))
         if not texts:
             raise UsageError("there is no corpus; expected two or more, the one of the domain first")
         first = next(iter(texts.values()))
@@ -161,10 +163,11 @@ class AdaptRecipe:
                 raise UsageError(f"the corpus {name} is of other languages than the first; expected the same")
         return SystemBuilder(
             {name: text.bitext for name, text in texts.items()},
-            tuning_bitext(source, reference, first.settings.preparation(), runtime=runtime),
+            tuning_bitext(source, reference, first.preparation(), runtime=runtime),
             self,
             settings=first.settings,
             casing=first.casing,
+            compounds=first.compounds,
             runtime=runtime,
         )
 
@@ -180,11 +183,13 @@ class SystemBuilder:
         *,
         settings: Settings = Settings(),
         casing: Casing | None = None,
+        compounds: CompoundSplitter | None = None,
         runtime: Runtime = Runtime(),
     ):
         if len(corpora) < 2:
             raise UsageError(f"there is {len(corpora)} corpus; expected two or more, the one of the domain first")
-        self._recipe, self._settings, self._casing, self._runtime = recipe, settings, casing, runtime
+        self._recipe, self._settings, self._runtime = recipe, settings, runtime
+        self._casing, self._compounds = casing, compounds
         if recipe.adaptation.mix_reordering and not self._reorders:
             raise UsageError("there are no orientations to mix; expected phrase tables with reordering")
         self._corpora = dict(corpora)
@@ -230,6 +235,7 @@ class SystemBuilder:
             weights=weights,
             settings=settings,
             casing=self._casing,
+            compounds=self._compounds,
             history=self._history(system, interpolation_weights),
             **parts,
         )

@@ -105,6 +105,8 @@ def train_model(
     if rule_model is None or with_phrases:
         PHRASE_KIND.check_disk(bitext, runtime.workspace)
     finished = [LanguageModel.from_ngrams(read_arpa(path, runtime=runtime)) for path in arpas]
+    if alignment is not None and text.compounds is not None:
+        raise UsageError("a word alignment from elsewhere is of whole words; expected compounds that are left whole")
     links = None if alignment is None else read_links(alignment, bitext)
     cleaned = clean(bitext, cleaning, runtime=runtime)
     bitext = cleaned.bitext
@@ -147,6 +149,7 @@ def train_model(
         weights=_untuned(tables, grammars, named),
         settings=settings,
         casing=text.casing,
+        compounds=text.compounds,
         history={
             "sentence_pairs": len(bitext),
             "dropped_pairs": len(whole) - len(bitext),

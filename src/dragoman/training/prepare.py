@@ -1,24 +1,28 @@
-"""Prepare parallel text for training: read, drop bad pairs, tokenise, lower-case, learn the case of words."""
+"""Prepare parallel text for training: read, tokenise, lower-case, learn the case of words, split compounds, clean."""
 
 from __future__ import annotations
 
 import itertools
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.core.corpus import SPECIAL, UNK, Bitext, Corpus, CorpusBuilder
+from dragoman.core.corpus import SPECIAL, UNK, Bitext, Corpus, CorpusBuilder, Vocab
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.files import PathLike, read_chunks, read_lines
 from dragoman.core.options import Options, option
+from dragoman.core.progress import ProgressCallback
+from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
 from dragoman.model.parts import Settings
-from dragoman.text.preparation import DEFAULT_LANGUAGE, Casing, CasingLearner
+from dragoman.text.compounds import CompoundSplitter
+from dragoman.text.preparation import DEFAULT_LANGUAGE, Casing, CasingLearner, TextPreparation
 from dragoman.text.segment import SEGMENTERS, Segmentation, is_installed, tool_for
 from dragoman.text.tokenise import CHUNK_LINES, Tokeniser, tokenise_blocks
 from dragoman.text.words import Units, unspaced_language
@@ -48,6 +52,9 @@ class Preparation(Options):
     )
     source_segmenter: ChosenSegmenter = option("auto", _SEGMENTER_HELP.format("source"))
     target_segmenter: ChosenSegmenter = option("auto", _SEGMENTER_HELP.format("target"))
+    compounds: Literal["auto", "split", "whole"] = option(
+        "auto", "split compounds of the source text into its other words; by default if there are many, as in German"
+    )
     unicode: Literal["NFC", "as-is"] = option("NFC", "compose letters with their accents, or leave the text unchanged")
     units: Units = option(
         "words", "units of the model: words, or the characters of the raw text (▁ stands for a space)"
@@ -72,6 +79,10 @@ class Preparation(Options):
                 "text that is tokenised already, or in characters, is not segmented; expected raw text for a segmenter"
             )
 
+    def with_whole_words(self) -> Self:
+        """Leave compounds whole unless they must be split: for alignments and trees of whole words."""
+        return replace(self, compounds="whole") if self.compounds == "auto" else self
+
 
 class PreparedText(NamedTuple):
     """A parallel text in words, with what a translator must do to its input and output."""
@@ -79,6 +90,11 @@ class PreparedText(NamedTuple):
     bitext: Bitext
     settings: Settings = Settings()
     casing: Casing | None = None
+    compounds: CompoundSplitter | None = None
+
+    def preparation(self) -> TextPreparation:
+        """Return the preparation of further text like this."""
+        return self.settings.preparation(self.casing, self.compounds)
 
 
 def prepare_bitext(
@@ -89,11 +105,70 @@ def prepare_bitext(
     first: int | None = None,
     runtime: Runtime = Runtime(),
 ) -> PreparedText:
-    """Read, tokenise and lower-case a parallel text, and learn the case of its target words.
+    """Read, tokenise and lower-case a parallel text, learn the case of its target words, and split source compounds.
 
     `first` limits raw text to its first lines. Text is read block by block and kept as ids of words, which are mapped
     from files of the workspace if its memory does not suffice.
     """
+    (text,) = prepare_bitexts([(source, target)], options, first=first, runtime=runtime)
+    return text
+
+
+def prepare_bitexts(
+    files: Iterable[tuple[PathLike, PathLike]],
+    options: Preparation,
+    *,
+    first: int | None = None,
+    runtime: Runtime = Runtime(),
+) -> list[PreparedText]:
+    """Prepare several parallel texts for one model: compounds are those of all of them together."""
+    texts = [_read(source, target, options, first, runtime) for source, target in files]
+    if options.compounds == "whole" or options.units == "characters" or not texts:
+        return texts
+    splitter = CompoundSplitter.learn(_word_counts([text.bitext.source for text in texts]))
+    if options.compounds == "auto" and not splitter.has_many:
+        return texts
+    if options.compounds == "auto":
+        runtime.note(
+            f"{splitter.share:.0%} of the different source words are compounds of others, so compounds are split; to"
+            " change this, use the option compounds"
+        )
+    with runtime.stage("splitting compounds") as progress_callback:
+        split = [
+            Bitext(_split(text.bitext.source, splitter, progress_callback, runtime), text.bitext.target)
+            for text in texts
+        ]
+    return [text._replace(bitext=bitext, compounds=splitter) for text, bitext in zip(texts, split, strict=True)]
+
+
+def _word_counts(corpora: Sequence[Corpus]) -> Counter[str]:
+    """Count the words of several texts."""
+    counts: Counter[str] = Counter()
+    for corpus in corpora:
+        found = np.zeros(len(corpus.vocab), np.int64)
+        for at in corpus.sentences.blocks(_WORDS_AT_ONCE):
+            found += np.bincount(corpus.sentences.part(at).values, minlength=len(found))
+        counts.update({word: count for word, count in zip(corpus.vocab, found.tolist(), strict=True) if count})
+    return counts
+
+
+def _split(corpus: Corpus, splitter: CompoundSplitter, progress_callback: ProgressCallback, runtime: Runtime) -> Corpus:
+    """Split the compounds of a text, word by word of its vocabulary."""
+    vocab, ids, lines = Vocab.of().extend("".join(f"{word}\n" for word in splitter.split(corpus.vocab)).encode())
+    parts = Ragged(ids, lines)
+    builder = CorpusBuilder(workspace=runtime.workspace)
+    for at in corpus.sentences.blocks(_WORDS_AT_ONCE):
+        block = corpus.sentences.part(at)
+        found = parts.take(block.values)
+        builder.add(vocab.decode(found.values, found.offsets[block.offsets - block.offsets[0]]))
+        progress_callback(at.stop / len(corpus))
+    return builder.corpus()
+
+
+def _read(
+    source: PathLike, target: PathLike, options: Preparation, first: int | None, runtime: Runtime
+) -> PreparedText:
+    """Read, tokenise and lower-case a parallel text, and learn the case of its target words."""
     if options.units == "characters":
         settings = Settings(unicode=options.unicode, units="characters", boundaries=options.boundaries)
         return PreparedText(_in_characters(source, target, settings, first, runtime), settings)

@@ -11,6 +11,7 @@ def rows_of(ragged):
     return [row.tolist() for row in ragged]
 
 
+@pytest.mark.slow
 @given(ROWS)
 def test_rows_come_out_as_they_went_in(rows):
     ragged = Ragged.of(rows, np.int32)

@@ -20,6 +20,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(KEYS, VALUES, max_size=5))
 def test_what_is_written_is_read_again(values):
     assert tomllib.loads(format_toml(values)) == values

@@ -13,9 +13,9 @@ from dragoman.decision.mbr import Mbr
 from dragoman.decision.variational import Variational, bounded_graph
 from dragoman.forest.prune import prune_to_density
 from oracles import decision as oracle
-from oracles.forest import derivations, random_hypergraphs
+from oracles.forest import RandomHypergraphs, derivations
 
-CASES = random_hypergraphs(60, seed=11)
+CASES = RandomHypergraphs(60, seed=11)
 GRAPHS = [graph for graph, _ in CASES]
 SCALE = 0.7
 WHOLE = {"scale": SCALE, "density": 0.0}

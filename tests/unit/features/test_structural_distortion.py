@@ -96,6 +96,7 @@ def assert_rows(hypotheses, expected, names, weights):
     np.testing.assert_allclose(hypotheses.features.dot(weights), hypotheses.scores, rtol=0, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("feature", [FINE, COARSE], ids=["fine", "coarse"])
 @pytest.mark.parametrize("first", [0, 10])
 def test_all_that_a_search_says_holds_of_all_derivations(first, feature):

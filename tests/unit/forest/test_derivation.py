@@ -8,9 +8,9 @@ from dragoman.core.errors import DataError, UsageError
 from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.forest.derivation import best_derivation, derivation_features, derivation_scores, segmentations, yields
-from oracles.forest import chain, doubling, random_hypergraphs
+from oracles.forest import RandomHypergraphs, chain, doubling
 
-CASES = random_hypergraphs(200, seed=2)
+CASES = RandomHypergraphs(200, seed=2)
 
 
 def as_rows(listed):

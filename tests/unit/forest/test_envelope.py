@@ -6,9 +6,9 @@ from dragoman.core.runtime import Runtime
 from dragoman.forest.batch import Batch
 from dragoman.forest.derivation import derivation_features, yields
 from dragoman.forest.envelope import envelope, envelopes
-from oracles.forest import chain, random_hypergraphs
+from oracles.forest import RandomHypergraphs, chain
 
-CASES = random_hypergraphs(200, seed=11)
+CASES = RandomHypergraphs(200, seed=11)
 
 
 def lines(graph, rng):
@@ -86,6 +86,6 @@ def test_what_cannot_be_done_is_said():
         envelope(graph, np.full(6, 1e308), np.zeros(6))
     with pytest.raises(UsageError, match="no hypergraphs"):
         Batch.of([])
-    barren = next(graph for graph, listed in random_hypergraphs(200, seed=1, derivable=False) if not listed)
+    barren = next(graph for graph, listed in RandomHypergraphs(200, seed=1, derivable=False) if not listed)
     with pytest.raises(DataError, match="no derivation"):
         envelope(barren, np.zeros(barren.edges), np.zeros(barren.edges))

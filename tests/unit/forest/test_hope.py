@@ -13,7 +13,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.forest.derivation import derivation_scores, yields
 from dragoman.forest.hope import FEAR, InDocument, Objective, hope, rescore
 from dragoman.forest.kbest import kbest
-from oracles.forest import chain, doubling, random_hypergraphs
+from oracles.forest import RandomHypergraphs, chain, doubling
 from oracles.hope import best_strings, gain, random_sentence
 
 OBJECTIVES = [hope(), FEAR, hope(0.0), hope(1.0), Objective(0.3, -2.0)]
@@ -23,7 +23,7 @@ ALL = 1_000_000
 @pytest.mark.parametrize("order", [1, 2, 4, 6])
 def test_with_room_for_all_strings_nothing_is_missed(order):
     rng = np.random.default_rng(order)
-    for graph, listed in random_hypergraphs(16, seed=20 + order):
+    for graph, listed in RandomHypergraphs(16, seed=20 + order):
         sentence = random_sentence(rng, graph, order)
         for objective, found in zip(OBJECTIVES, rescore(graph, sentence, OBJECTIVES, ALL, beam=ALL), strict=True):
             wanted = best_strings(listed, sentence, objective)
@@ -40,7 +40,7 @@ def test_with_room_for_all_strings_nothing_is_missed(order):
 def test_a_floor_leaves_out_what_cannot_be_among_the_best(order):
     rng = np.random.default_rng(order)
     objectives = [objective.with_gain(scale) for objective in OBJECTIVES for scale in (1.0, 0.01)]
-    for graph, listed in random_hypergraphs(40, seed=50 + order):
+    for graph, listed in RandomHypergraphs(40, seed=50 + order):
         sentence = random_sentence(rng, graph, order)
         by_model = kbest(graph, 3, distinct=True)
         floor = by_model.scores[2] if len(by_model) == 3 else -np.inf
@@ -60,7 +60,7 @@ def test_a_floor_leaves_out_what_cannot_be_among_the_best(order):
 def test_narrow_beams_find_true_values_close_to_the_best():
     rng = np.random.default_rng(3)
     lost = {beam: [] for beam in (1, 3, 10)}
-    for graph, listed in random_hypergraphs(60, seed=4):
+    for graph, listed in RandomHypergraphs(60, seed=4):
         sentence = random_sentence(rng, graph, 4)
         for objective in (hope(), FEAR):
             wanted = best_strings(listed, sentence, objective)
@@ -78,7 +78,7 @@ def test_narrow_beams_find_true_values_close_to_the_best():
 
 def test_by_the_model_alone_it_is_the_list_of_distinct_strings():
     rng = np.random.default_rng(5)
-    for graph, _ in random_hypergraphs(30, seed=6):
+    for graph, _ in RandomHypergraphs(30, seed=6):
         (found,) = rescore(graph, random_sentence(rng, graph, 4), [Objective(1.0, 0.0)], 5)
         np.testing.assert_allclose(found.scores, kbest(graph, 5, distinct=True).scores, atol=1e-9)
 
@@ -140,7 +140,7 @@ def test_hypergraphs_without_derivations_or_with_endless_ones():
 
 
 def test_what_does_not_fit_is_refused():
-    graph, _ = random_hypergraphs(1, seed=1)[0]
+    graph, _ = RandomHypergraphs(1, seed=1)[0]
     sentence = random_sentence(np.random.default_rng(1), graph, 2)
     with pytest.raises(UsageError, match="k is 0"):
         rescore(graph, sentence, [hope()], 0)

@@ -16,9 +16,9 @@ from dragoman.forest.inside_outside import (
     max_inside,
     max_outside,
 )
-from oracles.forest import chain, derivations, doubling, probabilities, random_hypergraphs
+from oracles.forest import RandomHypergraphs, chain, derivations, doubling, probabilities
 
-CASES = random_hypergraphs(300, seed=1)
+CASES = RandomHypergraphs(300, seed=1)
 
 
 def log_sum(scores):

@@ -5,9 +5,9 @@ import numpy as np
 from dragoman.forest.derivation import translation_log_probability
 from dragoman.forest.inside_outside import log_partition
 from dragoman.forest.operations import intersection
-from oracles.forest import derivations, random_hypergraphs
+from oracles.forest import RandomHypergraphs, derivations
 
-CASES = random_hypergraphs(60, seed=21)
+CASES = RandomHypergraphs(60, seed=21)
 
 
 def described(graph, listed):

@@ -6,9 +6,9 @@ import pytest
 from dragoman.core.errors import UsageError
 from dragoman.forest.derivation import best_derivation, derivation_scores, yields
 from dragoman.forest.kbest import kbest
-from oracles.forest import chain, doubling, random_hypergraphs
+from oracles.forest import RandomHypergraphs, chain, doubling
 
-CASES = random_hypergraphs(300, seed=3)
+CASES = RandomHypergraphs(300, seed=3)
 
 
 @pytest.mark.parametrize("k", [1, 3, 10_000])

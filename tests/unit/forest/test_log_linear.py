@@ -12,9 +12,9 @@ from dragoman.core.runtime import Runtime
 from dragoman.forest.batch import Batch
 from dragoman.forest.log_linear import LogLinear
 from dragoman.forest.ngrams import split_by_context
-from oracles.forest import doubling, random_hypergraphs
+from oracles.forest import RandomHypergraphs, doubling
 
-CASES = random_hypergraphs(40, seed=17)
+CASES = RandomHypergraphs(40, seed=17)
 GRAPHS = [graph for graph, _ in CASES]
 BATCH = Batch.of(GRAPHS)
 FORESTS = LogLinear.of(BATCH)
@@ -122,7 +122,7 @@ def test_a_node_that_is_used_thousands_of_times():
 
 
 def test_hypergraphs_without_derivations_are_left_alone():
-    barren = next(graph for graph, found in random_hypergraphs(60, 1, derivable=False) if not found and graph.edges)
+    barren = next(graph for graph, found in RandomHypergraphs(60, 1, derivable=False) if not found and graph.edges)
     found = LogLinear.of(Batch.of([barren, GRAPHS[0]])).at(WEIGHTS)
     assert found.log_totals[0] == -np.inf
     assert np.isfinite(found.expected_gains(np.zeros(barren.edges + GRAPHS[0].edges), 1.0)[0]).all()

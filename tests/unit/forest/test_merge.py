@@ -12,13 +12,13 @@ from dragoman.core.hypergraph import Hypergraph
 from dragoman.core.ragged import Ragged
 from dragoman.forest.operations import merge
 from dragoman.forest.prune import prune_by_margin
-from oracles.forest import FEATURES, VOCAB, derivations, random_hypergraphs
+from oracles.forest import FEATURES, VOCAB, RandomHypergraphs, derivations
 
 
 def space(seed, *, lattice):
     """A random space of derivations in which an edge's text, span and tails say what its head is."""
     rng = np.random.default_rng(seed)
-    for graph, listed in random_hypergraphs(12, seed):
+    for graph, listed in RandomHypergraphs(12, seed):
         if 5 < len(listed) < 200 and bool((graph.tails[:, 1] < 0).all()) == lattice:
             trimmed = prune_by_margin(graph, 1e9)
             spans = np.stack([np.arange(trimmed.edges), trimmed.heads], axis=1).astype(np.int32)
@@ -77,7 +77,7 @@ def test_the_order_of_merging_does_not_change_what_is_there():
 
 
 def test_graphs_that_share_nothing_are_put_side_by_side():
-    pair = [graph for graph, _ in random_hypergraphs(2, seed=31)]
+    pair = [graph for graph, _ in RandomHypergraphs(2, seed=31)]
     merged = merge(pair)
     merged.check()
     assert len(derivations(merged)) == sum(len(derivations(graph)) for graph in pair)
@@ -122,7 +122,7 @@ def test_only_what_the_kernel_means_is_called_another_space(monkeypatch, raised,
     def fails(*arguments):
         raise raised
 
-    graph = next(iter(random_hypergraphs(1, seed=1)))[0]
+    graph = next(iter(RandomHypergraphs(1, seed=1)))[0]
     monkeypatch.setattr(kernels, "forest_merge", fails)
     with pytest.raises(seen) as caught:
         merge([graph, graph])

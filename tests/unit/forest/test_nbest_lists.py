@@ -6,9 +6,9 @@ from dragoman.core.corpus import Vocab
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.forest.derivation import derivation_features, segmentations, yields
 from dragoman.forest.kbest import kbest, nbest
-from oracles.forest import random_hypergraphs
+from oracles.forest import RandomHypergraphs
 
-GRAPHS = [graph for graph, _ in random_hypergraphs(40, seed=31, derivable=False)]
+GRAPHS = [graph for graph, _ in RandomHypergraphs(40, seed=31, derivable=False)]
 
 
 def test_lists_hold_the_best_hypotheses_of_each_hypergraph():

@@ -7,11 +7,11 @@ from dragoman import kernels
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime
 from dragoman.forest.ngrams import expected_counts, posteriors, split_by_context
-from oracles.forest import derivations, ngram_counts, probabilities, random_hypergraphs
+from oracles.forest import RandomHypergraphs, derivations, ngram_counts, probabilities
 
 pytestmark = pytest.mark.slow
 
-CASES = random_hypergraphs(300, seed=4)
+CASES = RandomHypergraphs(300, seed=4)
 
 
 def by_ngram(expectations):

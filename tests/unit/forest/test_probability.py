@@ -7,9 +7,9 @@ import pytest
 
 from dragoman.core.errors import DataError
 from dragoman.forest.derivation import translation_log_probability
-from oracles.forest import chain, probabilities, random_hypergraphs
+from oracles.forest import RandomHypergraphs, chain, probabilities
 
-CASES = random_hypergraphs(200, seed=5)
+CASES = RandomHypergraphs(200, seed=5)
 
 
 def test_the_probability_of_a_translation_sums_over_its_derivations():

@@ -6,9 +6,9 @@ import pytest
 from dragoman.core.errors import UsageError
 from dragoman.forest.derivation import best_derivation
 from dragoman.forest.prune import prune_by_margin, prune_to_density, trim
-from oracles.forest import derivations, random_hypergraphs
+from oracles.forest import RandomHypergraphs, derivations
 
-CASES = random_hypergraphs(300, seed=7)
+CASES = RandomHypergraphs(300, seed=7)
 
 
 def described(graph, listed):
@@ -19,6 +19,7 @@ def described(graph, listed):
     )
 
 
+@pytest.mark.slow
 def test_trimming_keeps_all_derivations_and_nothing_else():
     for graph, listed in CASES:
         small = trim(graph)

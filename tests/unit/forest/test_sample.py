@@ -7,9 +7,9 @@ import pytest
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime
 from dragoman.forest.derivation import sample
-from oracles.forest import doubling, probabilities, random_hypergraphs
+from oracles.forest import RandomHypergraphs, doubling, probabilities
 
-CASES = random_hypergraphs(200, seed=6)
+CASES = RandomHypergraphs(200, seed=6)
 
 
 def test_draws_follow_the_distribution_of_derivations():

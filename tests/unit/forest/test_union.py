@@ -4,9 +4,9 @@ import pytest
 
 from dragoman.forest.batch import Batch
 from dragoman.forest.operations import union
-from oracles.forest import derivations, random_hypergraphs
+from oracles.forest import RandomHypergraphs, derivations
 
-CASES = random_hypergraphs(60, seed=3)
+CASES = RandomHypergraphs(60, seed=3)
 
 
 def described(graph, listed):

@@ -124,53 +124,61 @@ def test_an_order_without_ngrams(write):
     assert ngrams.orders[2].words.shape == (0, 3)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "line", "message"),
-    [
-        ("\\data\\", "data", 1, "found 'data'; expected \\data\\"),
-        ("\\data\\", "\\1-grams:", 1, "found '\\1-grams:'; expected \\data\\"),
-        ("ngram 1=5\n", "", 2, "found 'ngram 2=3'; expected ngram 1=COUNT"),
-        ("ngram 2=3", "ngram 2=x", 3, "found 'ngram 2=x'; expected ngram 2=COUNT"),
-        ("ngram 2=3", "ngram 2=-3", 3, "found 'ngram 2=-3'; expected ngram 2=COUNT"),
-        ("ngram 1=5\nngram 2=3\nngram 3=1\n", "", 3, "found '\\1-grams:'; expected ngram 1=COUNT"),
-        ("ngram 1=5", "ngram 1=4", 13, "found 5 1-grams up to here; expected 4"),
-        ("ngram 2=3", "ngram 2=4", 18, "found 3 2-grams up to here; expected 4"),
-        ("ngram 3=1", "ngram 3=2", 21, "found 1 3-grams up to here; expected 2"),
-        ("ngram 3=1", "", 18, "found '\\3-grams:'; expected \\end\\"),
-        ("\\3-grams:\n0\t<s> la maison\n", "", 19, "found '\\end\\'; expected \\3-grams:"),
-        ("\\2-grams:", "\\3-grams:", 13, "found '\\3-grams:'; expected \\2-grams:"),
-        ("\\2-grams:", "\\2-gram", 13, "found '\\2-gram'; expected \\2-grams:"),
-        ("\\1-grams:", "\\2-grams:", 6, "found '\\2-grams:'; expected \\1-grams:"),
-        ("-0.5\tla\t-0.125", "-0.5", 10, "found '-0.5'; expected a log probability, as many words"),
-        (
-            "-0.5\tla\t-0.125",
-            "-0.5\tla la\t-0.125",
-            10,
-            "found '-0.5\ufffdla la\ufffd-0.125'; expected a log probability",
-        ),
-        ("-0.5\tla\t-0.125", "x\tla\t-0.125", 10, "found 'x'; expected a number"),
-        ("-0.5\tla\t-0.125", "-0.5\tla\tx", 10, "found 'x'; expected a number"),
-        ("-0.5\tla\t-0.125", "nan\tla", 10, "found the log probability 'nan'; expected a number that is not positive"),
-        ("-0.5\tla\t-0.125", "0.5\tla", 10, "found the log probability '0.5'; expected a number that is not positive"),
-        ("-0.5\tla\t-0.125", "-0.5\tla\tnan", 10, "found the back-off weight 'nan'; expected a finite number"),
-        ("-0.5\tla\t-0.125", "-0.5\tla\t-inf", 10, "found the back-off weight '-inf'; expected a finite number"),
-        ("-0.5\tla\t-0.125", "-0.5\tmaison", 11, "the unigram 'maison' is there a second time"),
-        ("maison </s>", "jardin </s>", 16, "the word 'jardin' is not among the unigrams"),
-        ("maison </s>", "<s> la", 16, "the 2-gram '<s> la' is there a second time; expected each once"),
-        ("\\end\\\n", "\\end\\\nmore\n", 22, "found 'more'; expected nothing more after \\end\\"),
-        ("\\end\\\n", "\\end\\\n\\data\\\n", 22, "found '\\data\\'; expected nothing more after \\end\\"),
-    ],
-)
-def test_what_is_wrong_is_named_with_its_line(write, monkeypatch, old, new, line, message):
+MALFORMED = [
+    ("\\data\\", "data", 1, "found 'data'; expected \\data\\"),
+    ("\\data\\", "\\1-grams:", 1, "found '\\1-grams:'; expected \\data\\"),
+    ("ngram 1=5\n", "", 2, "found 'ngram 2=3'; expected ngram 1=COUNT"),
+    ("ngram 2=3", "ngram 2=x", 3, "found 'ngram 2=x'; expected ngram 2=COUNT"),
+    ("ngram 2=3", "ngram 2=-3", 3, "found 'ngram 2=-3'; expected ngram 2=COUNT"),
+    ("ngram 1=5\nngram 2=3\nngram 3=1\n", "", 3, "found '\\1-grams:'; expected ngram 1=COUNT"),
+    ("ngram 1=5", "ngram 1=4", 13, "found 5 1-grams up to here; expected 4"),
+    ("ngram 2=3", "ngram 2=4", 18, "found 3 2-grams up to here; expected 4"),
+    ("ngram 3=1", "ngram 3=2", 21, "found 1 3-grams up to here; expected 2"),
+    ("ngram 3=1", "", 18, "found '\\3-grams:'; expected \\end\\"),
+    ("\\3-grams:\n0\t<s> la maison\n", "", 19, "found '\\end\\'; expected \\3-grams:"),
+    ("\\2-grams:", "\\3-grams:", 13, "found '\\3-grams:'; expected \\2-grams:"),
+    ("\\2-grams:", "\\2-gram", 13, "found '\\2-gram'; expected \\2-grams:"),
+    ("\\1-grams:", "\\2-grams:", 6, "found '\\2-grams:'; expected \\1-grams:"),
+    ("-0.5\tla\t-0.125", "-0.5", 10, "found '-0.5'; expected a log probability, as many words"),
+    (
+        "-0.5\tla\t-0.125",
+        "-0.5\tla la\t-0.125",
+        10,
+        "found '-0.5\ufffdla la\ufffd-0.125'; expected a log probability",
+    ),
+    ("-0.5\tla\t-0.125", "x\tla\t-0.125", 10, "found 'x'; expected a number"),
+    ("-0.5\tla\t-0.125", "-0.5\tla\tx", 10, "found 'x'; expected a number"),
+    ("-0.5\tla\t-0.125", "nan\tla", 10, "found the log probability 'nan'; expected a number that is not positive"),
+    ("-0.5\tla\t-0.125", "0.5\tla", 10, "found the log probability '0.5'; expected a number that is not positive"),
+    ("-0.5\tla\t-0.125", "-0.5\tla\tnan", 10, "found the back-off weight 'nan'; expected a finite number"),
+    ("-0.5\tla\t-0.125", "-0.5\tla\t-inf", 10, "found the back-off weight '-inf'; expected a finite number"),
+    ("-0.5\tla\t-0.125", "-0.5\tmaison", 11, "the unigram 'maison' is there a second time"),
+    ("maison </s>", "jardin </s>", 16, "the word 'jardin' is not among the unigrams"),
+    ("maison </s>", "<s> la", 16, "the 2-gram '<s> la' is there a second time; expected each once"),
+    ("\\end\\\n", "\\end\\\nmore\n", 22, "found 'more'; expected nothing more after \\end\\"),
+    ("\\end\\\n", "\\end\\\n\\data\\\n", 22, "found '\\data\\'; expected nothing more after \\end\\"),
+]
+
+
+def _refusal(write, old, new, *_):
+    """Return a path whose text has something else in it, and what is said about it."""
     assert old in FILE
     path = write(FILE.replace(old, new))
     with pytest.raises(DataError) as error:
         read_arpa(path)
-    assert str(error.value).startswith(f"{path}:{line}: {message}")
+    return path, str(error.value)
+
+
+@pytest.mark.parametrize(("old", "new", "line", "message"), MALFORMED)
+def test_what_is_wrong_is_named_with_its_line(write, old, new, line, message):
+    path, said = _refusal(write, old, new)
+    assert said.startswith(f"{path}:{line}: {message}")
+
+
+def test_malformed_lines_are_named_wherever_a_chunk_ends(write, monkeypatch):
+    said = [_refusal(write, *case) for case in MALFORMED]
     monkeypatch.setattr(arpa, "read_chunks", lambda path: read_chunks(path, 30))
-    with pytest.raises(DataError) as again:
-        read_arpa(path)
-    assert str(again.value) == str(error.value)
+    assert [_refusal(write, *case) for case in MALFORMED] == said
 
 
 @pytest.mark.parametrize("text", ["", "\n", FILE.partition("ngram 3")[0], FILE.replace("\\end\\\n", "")])

@@ -81,56 +81,64 @@ def test_of_repeated_rules_the_first_is_kept(write):
         assert logs_of(read_cdec_grammar(write(text))) == [[1], [2]]
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("", "found '', which has fewer than four fields; expected [X] ||| source ||| target ||| features"),
-        ("[X] ||| a ||| b", "found '[X] ||| a ||| b', which has fewer than four fields"),
-        ("[S] ||| a ||| b ||| 1", "found the left side '[S]'; expected [X]; glue is built in"),
-        ("[X] ||| [NP,1] a ||| [NP,1] ||| 1", "found the nonterminal '[NP,1]'; expected [X,1] or [X,2]"),
-        ("[X] ||| [S,1] [X,2] ||| [1] [2] ||| 1", "found the nonterminal '[S,1]'; expected [X,1] or [X,2]"),
-        ("[X] ||| [1] a ||| [1] ||| 1", "found the nonterminal '[1]'; expected [X,1] or [X,2]"),
-        ("[X] ||| [X,1] a ||| [Y,1] ||| 1", "found the nonterminal '[Y,1]'; expected [X,1] or [X,2]"),
-        ("[X] ||| [X,0] a ||| [X,0] ||| 1", "found the nonterminal '[X,0]'"),
-        ("[X] ||| [X,2] a ||| [X,2] ||| 1", "found the nonterminal '[X,2]' on the source side; expected the index 1"),
-        (
-            "[X] ||| [X,1] [X,1] ||| [X,1] ||| 1",
-            "found the nonterminal '[X,1]' on the source side; expected the index 1",
-        ),
-        ("[X] ||| [X,1] a ||| [1] [1] ||| 1", "found the nonterminal '[1]' on the target side; expected those of the"),
-        ("[X] ||| [X,1] a ||| [X,2] ||| 1", "found the nonterminal '[X,2]' on the target side; expected those of the"),
-        ("[X] ||| [X,1] a ||| b ||| 1", "the two sides have different numbers of nonterminals in '[X] ||| [X,1] a |||"),
-        ("[X] ||| [X,1] a [X,2] [X,3] ||| b ||| 1", "which has more than two nonterminals; expected at most two"),
-        ("[X] ||| [X,1] ||| a [X,1] ||| 1", "the source side is a nonterminal alone in '[X] ||| [X,1] ||| a"),
-        ("[X] ||| ||| a ||| 1", "the source phrase is empty in '[X] ||| ||| a ||| 1'"),
-        ("[X] ||| a ||| ||| 1", "the target phrase is empty in '[X] ||| a ||| ||| 1'"),
-        ("[X] ||| a ||| b ||| ", "found the scores ''; expected as many as on line 1"),
-        ("[X] ||| a ||| b ||| 1 2", "found the scores '1 2'; expected as many as on line 1"),
-        ("[X] ||| a ||| b ||| x", "found 'x' among the features; expected NAME=NUMBER or NUMBER"),
-        ("[X] ||| a ||| b ||| 1 f=", "found 'f=' among the features; expected NAME=NUMBER or NUMBER"),
-        ("[X] ||| a ||| b ||| 1 =2", "found '=2' among the features; expected NAME=NUMBER or NUMBER"),
-        ("[X] ||| a ||| b ||| 1 f=nan", "found 'f=nan' among the features; expected a number from -100 to 700"),
-        ("[X] ||| a ||| b ||| 1 f=inf", "found 'f=inf' among the features; expected a number from -100 to 700"),
-        ("[X] ||| a ||| b ||| -100.5", "found '-100.5' among the features; expected a number from -100 to 700"),
-        ("[X] ||| a ||| b ||| 1 f=1 g=2 f=1", "found 'f=1' among the features again; expected each once"),
-        ("[X] ||| a ||| b ||| 1 ||| 0-1", "the alignment point '0-1' lies outside its phrases"),
-        ("[X] ||| [X,1] a ||| b [X,1] ||| 1 ||| 0-0", "the point '0-0' links what does not belong together; expected"),
-        ("[X] ||| [X,1] [X,2] ||| [X,1] [X,2] ||| 1 ||| 0-1", "the point '0-1' links what does not belong together"),
-        (b"[X] ||| \xe9 ||| b ||| 1", "byte 0xe9 is not UTF-8; expected UTF-8 text"),
-    ],
-)
-def test_malformed_lines_are_named(write, monkeypatch, line, message):
+MALFORMED = [
+    ("", "found '', which has fewer than four fields; expected [X] ||| source ||| target ||| features"),
+    ("[X] ||| a ||| b", "found '[X] ||| a ||| b', which has fewer than four fields"),
+    ("[S] ||| a ||| b ||| 1", "found the left side '[S]'; expected [X]; glue is built in"),
+    ("[X] ||| [NP,1] a ||| [NP,1] ||| 1", "found the nonterminal '[NP,1]'; expected [X,1] or [X,2]"),
+    ("[X] ||| [S,1] [X,2] ||| [1] [2] ||| 1", "found the nonterminal '[S,1]'; expected [X,1] or [X,2]"),
+    ("[X] ||| [1] a ||| [1] ||| 1", "found the nonterminal '[1]'; expected [X,1] or [X,2]"),
+    ("[X] ||| [X,1] a ||| [Y,1] ||| 1", "found the nonterminal '[Y,1]'; expected [X,1] or [X,2]"),
+    ("[X] ||| [X,0] a ||| [X,0] ||| 1", "found the nonterminal '[X,0]'"),
+    ("[X] ||| [X,2] a ||| [X,2] ||| 1", "found the nonterminal '[X,2]' on the source side; expected the index 1"),
+    (
+        "[X] ||| [X,1] [X,1] ||| [X,1] ||| 1",
+        "found the nonterminal '[X,1]' on the source side; expected the index 1",
+    ),
+    ("[X] ||| [X,1] a ||| [1] [1] ||| 1", "found the nonterminal '[1]' on the target side; expected those of the"),
+    ("[X] ||| [X,1] a ||| [X,2] ||| 1", "found the nonterminal '[X,2]' on the target side; expected those of the"),
+    ("[X] ||| [X,1] a ||| b ||| 1", "the two sides have different numbers of nonterminals in '[X] ||| [X,1] a |||"),
+    ("[X] ||| [X,1] a [X,2] [X,3] ||| b ||| 1", "which has more than two nonterminals; expected at most two"),
+    ("[X] ||| [X,1] ||| a [X,1] ||| 1", "the source side is a nonterminal alone in '[X] ||| [X,1] ||| a"),
+    ("[X] ||| ||| a ||| 1", "the source phrase is empty in '[X] ||| ||| a ||| 1'"),
+    ("[X] ||| a ||| ||| 1", "the target phrase is empty in '[X] ||| a ||| ||| 1'"),
+    ("[X] ||| a ||| b ||| ", "found the scores ''; expected as many as on line 1"),
+    ("[X] ||| a ||| b ||| 1 2", "found the scores '1 2'; expected as many as on line 1"),
+    ("[X] ||| a ||| b ||| x", "found 'x' among the features; expected NAME=NUMBER or NUMBER"),
+    ("[X] ||| a ||| b ||| 1 f=", "found 'f=' among the features; expected NAME=NUMBER or NUMBER"),
+    ("[X] ||| a ||| b ||| 1 =2", "found '=2' among the features; expected NAME=NUMBER or NUMBER"),
+    ("[X] ||| a ||| b ||| 1 f=nan", "found 'f=nan' among the features; expected a number from -100 to 700"),
+    ("[X] ||| a ||| b ||| 1 f=inf", "found 'f=inf' among the features; expected a number from -100 to 700"),
+    ("[X] ||| a ||| b ||| -100.5", "found '-100.5' among the features; expected a number from -100 to 700"),
+    ("[X] ||| a ||| b ||| 1 f=1 g=2 f=1", "found 'f=1' among the features again; expected each once"),
+    ("[X] ||| a ||| b ||| 1 ||| 0-1", "the alignment point '0-1' lies outside its phrases"),
+    ("[X] ||| [X,1] a ||| b [X,1] ||| 1 ||| 0-0", "the point '0-0' links what does not belong together; expected"),
+    ("[X] ||| [X,1] [X,2] ||| [X,1] [X,2] ||| 1 ||| 0-1", "the point '0-1' links what does not belong together"),
+    (b"[X] ||| \xe9 ||| b ||| 1", "byte 0xe9 is not UTF-8; expected UTF-8 text"),
+]
+
+
+def _refusal(write, line, _):
+    """Return a path with a malformed line after three others, and what is said about it."""
     line = line if isinstance(line, bytes) else line.encode()
     fine = b"[X] ||| x ||| y ||| 1"
     path = write(b"\n".join([fine] * 3 + [line, fine, b""]))
     with pytest.raises(DataError) as error:
         read_cdec_grammar(path)
-    assert str(error.value).startswith(f"{path}:4: ")
-    assert message in str(error.value)
+    return path, str(error.value)
+
+
+@pytest.mark.parametrize(("line", "message"), MALFORMED)
+def test_malformed_lines_are_named(write, line, message):
+    path, said = _refusal(write, line, message)
+    assert said.startswith(f"{path}:4: ")
+    assert message in said
+
+
+def test_malformed_lines_are_named_wherever_a_chunk_ends(write, monkeypatch):
+    said = [_refusal(write, *case) for case in MALFORMED]
     monkeypatch.setattr(numbered_grammar, "read_chunks", lambda path: read_chunks(path, 20))
-    with pytest.raises(DataError) as again:
-        read_cdec_grammar(path)
-    assert str(again.value) == str(error.value)
+    assert [_refusal(write, *case) for case in MALFORMED] == said
 
 
 def test_files_that_are_cut_off(write):

@@ -7,9 +7,9 @@ from dragoman.core.corpus import Vocab
 from dragoman.core.errors import DataError
 from dragoman.core.files import open_output
 from dragoman.formats.hypergraph_jsonl import format_hypergraph, parse_hypergraph, read_hypergraphs
-from oracles.forest import random_hypergraphs
+from oracles.forest import RandomHypergraphs
 
-CASES = [graph for graph, _ in random_hypergraphs(60, seed=21, derivable=False)]
+CASES = [graph for graph, _ in RandomHypergraphs(60, seed=21, derivable=False)]
 
 
 def write(path):

@@ -48,6 +48,7 @@ def test_lines_without_a_parse(line):
     assert (parsed.tree.words, parsed.tree.labels) == (2, ())
 
 
+@pytest.mark.slow
 def test_trees_may_be_deep():
     depth = 100_000
     leaves, found = rows("(NP " * depth + "(NN a)" + ")" * depth)

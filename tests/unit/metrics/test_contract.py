@@ -23,6 +23,7 @@ def metric_called(name: str) -> Metric:
     return METRICS.get(name)()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_statistics_add_up_and_do_not_depend_on_threads_or_company(name: str) -> None:
     hypotheses, references = parallel_texts(random.Random(1), 1500, 2)

@@ -57,6 +57,7 @@ def broken_models(draw):
     return order, model
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=80)
 @given(broken_models(), sentences_of_words, st.booleans(), st.booleans())
 def test_any_ngrams_give_what_backing_off_means(built, text, bos, eos):

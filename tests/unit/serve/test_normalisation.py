@@ -35,6 +35,7 @@ def test_markup_is_recognised_and_stays(normalise):
     assert (as_text["markup"], as_text["lines"][0]["words"][2]["modern"]) == (False, "und")
 
 
+@pytest.mark.slow
 def test_other_forms_come_with_their_probabilities(normalise):
     (line,) = normalise(text="vnter", alternatives=2).json()["lines"]
     others = line["words"][0]["alternatives"]

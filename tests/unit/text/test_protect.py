@@ -27,6 +27,7 @@ def test_addresses_and_numbers_are_found(line, whole):
     assert all(map(is_protected, whole))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", [".", "a@", "/a", "http://", "1,", "a.", "_", "a_", "#a", '"', "'", "\u2014", " ", "￭"]
 )

@@ -40,6 +40,7 @@ def test_the_field_separator_never_comes_out():
     assert tokenise_lines(["a ||| b|||c <s>"], "en") == ["a | | | b | | | c < s >"]
 
 
+@pytest.mark.slow
 def test_result_does_not_depend_on_processes_or_blocks(monkeypatch):
     lines = [f"Word {n}, and so on... l'{n}." for n in range(97)]
     alone = tokenise_lines(lines, "fr", Tokeniser(lowercase=True))

@@ -28,7 +28,7 @@ class Listener(Progress):
 def test_preparation_of_raw_text(tmp_path):
     (tmp_path / "a.fr").write_text("L'ÉTÉ!\n", encoding="utf-8")
     (tmp_path / "a.en.gz").write_text("It's SUMMER.\n", encoding="utf-8")  # compression goes by content
-    bitext, settings, casing = prepare_bitext(tmp_path / "a.fr", tmp_path / "a.en.gz", Preparation())
+    bitext, settings, casing, _ = prepare_bitext(tmp_path / "a.fr", tmp_path / "a.en.gz", Preparation())
     assert (bitext.source.lines(), bitext.target.lines()) == (["l' été !"], ["it 's summer ."])
     assert (settings.source_language, settings.target_language, settings.tokenise, settings.lowercase) == (
         "fr",
@@ -84,7 +84,7 @@ def test_the_language_is_the_ending(tmp_path, name, language):
 
 def test_tokenised_text_is_left_as_it_is(tmp_path):
     (tmp_path / "a.fr").write_text("L'ÉTÉ !\n", encoding="utf-8")
-    bitext, settings, _ = prepare_bitext(tmp_path / "a.fr", tmp_path / "a.fr", Preparation(tokenised=True))
+    bitext, settings, *_ = prepare_bitext(tmp_path / "a.fr", tmp_path / "a.fr", Preparation(tokenised=True))
     assert bitext.source.lines() == ["L'ÉTÉ !"]
     assert not settings.tokenise
     assert not settings.lowercase
@@ -94,7 +94,7 @@ def test_characters_are_units_as_they_are(tmp_path):
     (tmp_path / "a.old").write_text("Vnd e\u0301s\n", encoding="utf-8")
     (tmp_path / "a.new").write_text("Und  \u2581s\n", encoding="utf-8")
     options = Preparation(units="characters", boundaries=True)
-    bitext, settings, casing = prepare_bitext(tmp_path / "a.old", tmp_path / "a.new", options)
+    bitext, settings, casing, _ = prepare_bitext(tmp_path / "a.old", tmp_path / "a.new", options)
     assert bitext.source.lines() == ["\u2581 V n d \u2581 \u00e9 s \u2581"]
     assert bitext.target.lines() == ["\u2581 U n d \u2581 \u2581 \u2581\u2581 s \u2581"]
     assert settings.preparation(casing).restore(bitext.target.lines()) == ["Und  \u2581s"]
@@ -217,3 +217,37 @@ def test_a_text_that_comes_through_a_pipe_is_read_once(tmp_path):
         assert len(prepare_bitext(tmp_path / "pipe.en", target, Preparation()).bitext.source) == 3000
     finally:
         writer.join()
+
+
+def _german(folder):
+    """Write a text in which many words are compounds of others, each of which is rarer than one in a thousand."""
+    words = ["auto", "bahn", "haus", "platz", "markt", "spiel"]
+    lines = [f"{a}{b}" for a in words for b in words if a != b] + words * 6 + ["der " * 50] * 150
+    (folder / "train.de").write_text("".join(f"{line}\n" for line in lines))
+    (folder / "train.en").write_text("".join("x\n" for _ in lines))
+    return folder / "train.de", folder / "train.en"
+
+
+@pytest.mark.parametrize("memory", [None, 1 << 16])
+def test_compounds_are_split_where_there_are_many(tmp_path, memory):
+    files, listener = _german(tmp_path), Listener()
+    with Workspace(memory, tmp_path) as workspace:
+        text = prepare_bitext(*files, Preparation(), runtime=Runtime(progress=listener, workspace=workspace))
+        assert text.bitext.source.lines()[:2] == ["auto bahn", "auto haus"]
+        assert text.bitext.source.vocab.id("autobahn") == corpus.UNK
+    assert [note for note in listener.notes if "compounds" in note]
+    assert list(text.preparation().source(["Spielplatz"])) == ["spiel platz"]
+    whole = prepare_bitext(*files, Preparation(compounds="whole"))
+    assert (whole.bitext.source.lines()[0], whole.compounds) == ("autobahn", None)
+    assert prepare_bitext(*files, Preparation().with_whole_words()).compounds is None
+    assert Preparation(compounds="split").with_whole_words().compounds == "split"
+
+
+def test_several_texts_of_a_model_share_their_compounds(tmp_path):
+    files = _german(tmp_path)
+    (tmp_path / "more.de").write_text("Marktspiel\n")
+    (tmp_path / "more.en").write_text("y\n")
+    first, second = preparing.prepare_bitexts([files, (tmp_path / "more.de", tmp_path / "more.en")], Preparation())
+    assert second.bitext.source.lines() == ["markt spiel"]
+    assert first.compounds is second.compounds
+    assert prepare_bitext(tmp_path / "more.de", tmp_path / "more.en", Preparation()).compounds is None

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from dragoman.core.runtime import Runtime
 from dragoman.decision.rule import Decisions, Evidence, EvidenceKind
 from dragoman.decision.settings import Decision, GridPoint, SampleSource, best_point, grid_rules, search_grid
-from dragoman.evaluation.experiments.results import ExperimentSystem, SystemStatistics
 from dragoman.evaluation.statistics.significance import (
     SIGNIFICANT,
     Correction,
@@ -31,7 +30,10 @@ from dragoman.evaluation.statistics.significance import (
     paired_bootstrap,
 )
 from dragoman.metrics.metric import Metric, Scorer
-from dragoman.search.translator import Translator
+
+if TYPE_CHECKING:  # so that two files can be compared without loading what experiments need
+    from dragoman.evaluation.experiments.results import ExperimentSystem, SystemStatistics
+    from dragoman.search.translator import Translator
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,7 @@ def test_what_no_queue_understands_is_refused(tmp_path, text, message):
     assert str(caught.value).startswith(f"{path}: {message}")
 
 
+@pytest.mark.slow
 def test_ctrl_c_stays_what_it_is(tmp_path):
     program = (
         "import signal, sys; from dragoman.core.work.cluster import private_connection; "

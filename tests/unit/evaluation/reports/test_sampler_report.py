@@ -46,6 +46,7 @@ def test_divergence_is_drawn_over_the_number_of_samples(found):
     assert panels[1].get_lines()[2].get_ydata().tolist() == found[1].runs[1].curves.derivations.divergence
 
 
+@pytest.mark.slow
 def test_expectations_are_drawn_as_differences(found):
     summary = summarise(found)
     panels = draw_expectations(summary).axes
@@ -81,6 +82,7 @@ def test_tables(found, inexact):
     assert tables(inexact, summarise(inexact))[0].rows[0][2] == "too large"
 
 
+@pytest.mark.slow
 def test_pages(found, inexact, tmp_path):
     for name, sentences in (("exact", found), ("inexact", inexact)):
         write_report(tmp_path / name, sentences, summarise(sentences), "Two sentences <of> a test.")

@@ -161,45 +161,53 @@ def test_sparse_scores_and_odd_counts_are_left_out_with_a_warning(write):
     ]
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("", "found '', which has fewer than three fields; expected source ||| target ||| scores"),
-        ("a ||| b", "found 'a ||| b', which has fewer than three fields; expected source ||| target ||| scores"),
-        ("||| b ||| 1 1", "the source phrase is empty in '||| b ||| 1 1'; expected at least one word"),
-        ("a ||| ||| 1 1", "the target phrase is empty in 'a ||| ||| 1 1'; expected at least one word, for a phrase"),
-        ("a ||| b |||", "found no scores; expected at least one"),
-        ("a ||| b ||| 1", "found the scores '1'; expected as many as on line 1"),
-        ("a ||| b ||| 1 2 3", "found the scores '1 2 3'; expected as many as on line 1"),
-        ("a ||| b ||| 1 x", "found 'x' among the numbers; expected a number"),
-        ("a ||| b ||| 1 1,5", "found '1,5' among the numbers; expected a number"),
-        ("a ||| b ||| 1 nan", "found 'nan' among the numbers; expected a finite number that is not negative"),
-        ("a ||| b ||| inf 1", "found 'inf' among the numbers; expected a finite number that is not negative"),
-        ("a ||| b ||| 1e99 1", "found '1e99' among the numbers; expected a finite number that is not negative"),
-        ("a ||| b ||| 1e999 1", "found '1e999' among the numbers; expected a number"),
-        ("a ||| b ||| 1 -0.5", "found '-0.5' among the numbers; expected a finite number that is not negative"),
-        ("a ||| b ||| 1 1 ||| 0-1", "the alignment point '0-1' lies outside its phrases"),
-        ("a ||| b ||| 1 1 ||| 1-0", "the alignment point '1-0' lies outside its phrases"),
-        ("a ||| b ||| 1 1 ||| 0-0 0", "found '0' in the alignment; expected points such as 0-1"),
-        ("a ||| b ||| 1 1 ||| 0--0", "found '0--0' in the alignment"),
-        ("a ||| b ||| 1 1 ||| 0-99999999999999999999", "found '0-99999999999999999999' in the alignment"),
-        ("a ||| b ||| 1 1 ||| ||| 1 x 1", "found 'x' among the numbers; expected a number"),
-        ("a ||| b ||| 1 1 ||| ||| -1 1 1", "found '-1' among the numbers"),
-        ("a " * 256 + "||| b ||| 1 1", "has more than 255 words; expected at most 255"),
-        ("b ||| " + "a " * 256 + "||| 1 1", "has more than 255 words; expected at most 255"),
-        ("a ||| b ||| 1 \x1b[31m", "found '\ufffd[31m' among the numbers"),
-    ],
-)
-def test_malformed_lines_are_named(write, monkeypatch, line, message):
+MALFORMED = [
+    ("", "found '', which has fewer than three fields; expected source ||| target ||| scores"),
+    ("a ||| b", "found 'a ||| b', which has fewer than three fields; expected source ||| target ||| scores"),
+    ("||| b ||| 1 1", "the source phrase is empty in '||| b ||| 1 1'; expected at least one word"),
+    ("a ||| ||| 1 1", "the target phrase is empty in 'a ||| ||| 1 1'; expected at least one word, for a phrase"),
+    ("a ||| b |||", "found no scores; expected at least one"),
+    ("a ||| b ||| 1", "found the scores '1'; expected as many as on line 1"),
+    ("a ||| b ||| 1 2 3", "found the scores '1 2 3'; expected as many as on line 1"),
+    ("a ||| b ||| 1 x", "found 'x' among the numbers; expected a number"),
+    ("a ||| b ||| 1 1,5", "found '1,5' among the numbers; expected a number"),
+    ("a ||| b ||| 1 nan", "found 'nan' among the numbers; expected a finite number that is not negative"),
+    ("a ||| b ||| inf 1", "found 'inf' among the numbers; expected a finite number that is not negative"),
+    ("a ||| b ||| 1e99 1", "found '1e99' among the numbers; expected a finite number that is not negative"),
+    ("a ||| b ||| 1e999 1", "found '1e999' among the numbers; expected a number"),
+    ("a ||| b ||| 1 -0.5", "found '-0.5' among the numbers; expected a finite number that is not negative"),
+    ("a ||| b ||| 1 1 ||| 0-1", "the alignment point '0-1' lies outside its phrases"),
+    ("a ||| b ||| 1 1 ||| 1-0", "the alignment point '1-0' lies outside its phrases"),
+    ("a ||| b ||| 1 1 ||| 0-0 0", "found '0' in the alignment; expected points such as 0-1"),
+    ("a ||| b ||| 1 1 ||| 0--0", "found '0--0' in the alignment"),
+    ("a ||| b ||| 1 1 ||| 0-99999999999999999999", "found '0-99999999999999999999' in the alignment"),
+    ("a ||| b ||| 1 1 ||| ||| 1 x 1", "found 'x' among the numbers; expected a number"),
+    ("a ||| b ||| 1 1 ||| ||| -1 1 1", "found '-1' among the numbers"),
+    ("a " * 256 + "||| b ||| 1 1", "has more than 255 words; expected at most 255"),
+    ("b ||| " + "a " * 256 + "||| 1 1", "has more than 255 words; expected at most 255"),
+    ("a ||| b ||| 1 \x1b[31m", "found '\ufffd[31m' among the numbers"),
+]
+
+
+def _refusal(write, line, _):
+    """Return a path with a malformed line after three others, and what is said about it."""
     path = write("x ||| y ||| 1 1\n" * 3 + line + "\nx ||| z ||| 1 1\n")
     with pytest.raises(DataError) as error:
         read_phrase_table(path)
-    assert str(error.value).startswith(f"{path}:4: ")
-    assert message in str(error.value)
+    return path, str(error.value)
+
+
+@pytest.mark.parametrize(("line", "message"), MALFORMED)
+def test_malformed_lines_are_named(write, line, message):
+    path, said = _refusal(write, line, message)
+    assert said.startswith(f"{path}:4: ")
+    assert message in said
+
+
+def test_malformed_lines_are_named_wherever_a_chunk_ends(write, monkeypatch):
+    said = [_refusal(write, *case) for case in MALFORMED]
     monkeypatch.setattr(table_lines, "read_chunks", lambda path: read_chunks(path, 20))
-    with pytest.raises(DataError) as again:
-        read_phrase_table(path)
-    assert str(again.value) == str(error.value)
+    assert [_refusal(write, *case) for case in MALFORMED] == said
 
 
 def test_phrases_of_255_words_are_fine(write):

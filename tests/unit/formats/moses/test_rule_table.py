@@ -103,61 +103,69 @@ def test_a_penalty_at_the_end_is_dropped(write):
 RULE = "x [X] ||| y [X] ||| 1 1 ||| ||| 1 1 1"
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("", "found '', which has fewer than three fields; expected source ||| target ||| scores"),
-        ("a b ||| x [X] ||| 1 1", "found 'a b', which does not end in [X]; expected what the rule rewrites"),
-        ("a [X] ||| x [S] ||| 1 1", "found 'x [S]', which does not end in [X]"),
-        ("||| x [X] ||| 1 1", "found '', which does not end in [X]"),
-        ("[X] ||| x [X] ||| 1 1", "the source phrase is empty in '[X] ||| x [X] ||| 1 1'"),
-        ("a [X] ||| [X] ||| 1 1", "the target phrase is empty in 'a [X] ||| [X] ||| 1 1'"),
-        ("a [NP][NP] [X] ||| x [NP][NP] [X] ||| 1 1 ||| 1-1", "found the nonterminal '[NP][NP]'; expected [X][X]"),
-        ("a [X][S] [X] ||| x [X][S] [X] ||| 1 1 ||| 1-1", "found the nonterminal '[X][S]'; expected [X][X]"),
-        ("a [X] [X] ||| x [X] [X] ||| 1 1", "found the nonterminal '[X]'; expected [X][X]"),
-        ("a [] [X] ||| x [X] ||| 1 1", "found the nonterminal '[]'; expected [X][X]"),
-        ("a [X][X] [X] ||| x [X] ||| 1 1", "the two sides have different numbers of nonterminals in 'a [X][X] [X] |||"),
-        ("a [X] ||| [X][X] [X] ||| 1 1", "the two sides have different numbers of nonterminals"),
-        (
-            "[X][X] " * 3 + "a [X] ||| " + "[X][X] " * 3 + "[X] ||| 1 1",
-            "which has more than two nonterminals; expected",
-        ),
-        ("[X][X] [X] ||| a [X][X] [X] ||| 1 1 ||| 0-1", "the source side is a nonterminal alone in '[X][X] [X] |||"),
-        ("a [X] ||| x [X] ||| 1", "found the scores '1'; expected as many as on line 1"),
-        ("a [X] ||| x [X] ||| 1 1 1", "found the scores '1 1 1'; expected as many as on line 1"),
-        ("a [X] ||| x [X] ||| 1 1.5", "found 1.5 among the scores; expected probabilities of at most 1"),
-        ("a [X] ||| x [X] ||| 1 -0.5", "found '-0.5' among the numbers; expected a finite number that is not negative"),
-        ("a [X] ||| x [X] ||| 1 nan", "found 'nan' among the numbers; expected a finite number that is not negative"),
-        ("a [X][X] [X] ||| x [X][X] [X] ||| 1 1 ||| 0-0", "the links '0-0' leave out a nonterminal; expected one link"),
-        ("a [X][X] [X] ||| x [X][X] [X] ||| 1 1", "the links '' leave out a nonterminal"),
-        ("a [X][X] [X] ||| x [X][X] [X] ||| 1 1 ||| 1-0 1-1", "the point '1-0' links a nonterminal with a word"),
-        ("a [X][X] [X] ||| x [X][X] [X] ||| 1 1 ||| 0-1 1-1", "the point '0-1' links a nonterminal with a word"),
-        ("a [X][X] [X] ||| x [X][X] [X] ||| 1 1 ||| 1-1 1-1", "the point '1-1' links a nonterminal that is linked"),
-        (
-            "[X][X] a [X][X] [X] ||| [X][X] [X][X] [X] ||| 1 1 ||| 0-0 2-0",
-            "the point '2-0' links a nonterminal that is linked already; expected one link for each nonterminal",
-        ),
-        (
-            "[X][X] a [X][X] [X] ||| [X][X] [X][X] [X] ||| 1 1 ||| 0-0 0-1",
-            "the point '0-1' links a nonterminal that is linked already; expected one link for each nonterminal",
-        ),
-        ("a [X] ||| x [X] ||| 1 1 ||| 1-0", "the alignment point '1-0' lies outside its phrases"),
-        ("a [X] ||| x [X] ||| 1 1 ||| 0", "found '0' in the alignment; expected points such as 0-1"),
-        ("a " * 256 + "[X] ||| b [X] ||| 1 1", "has more than 255 words; expected at most 255"),
-        (b"\xe9 [X] ||| x [X] ||| 1 1", "byte 0xe9 is not UTF-8; expected UTF-8 text"),
-    ],
-)
-def test_malformed_lines_are_named(write, monkeypatch, line, message):
+MALFORMED = [
+    ("", "found '', which has fewer than three fields; expected source ||| target ||| scores"),
+    ("a b ||| x [X] ||| 1 1", "found 'a b', which does not end in [X]; expected what the rule rewrites"),
+    ("a [X] ||| x [S] ||| 1 1", "found 'x [S]', which does not end in [X]"),
+    ("||| x [X] ||| 1 1", "found '', which does not end in [X]"),
+    ("[X] ||| x [X] ||| 1 1", "the source phrase is empty in '[X] ||| x [X] ||| 1 1'"),
+    ("a [X] ||| [X] ||| 1 1", "the target phrase is empty in 'a [X] ||| [X] ||| 1 1'"),
+    ("a [NP][NP] [X] ||| x [NP][NP] [X] ||| 1 1 ||| 1-1", "found the nonterminal '[NP][NP]'; expected [X][X]"),
+    ("a [X][S] [X] ||| x [X][S] [X] ||| 1 1 ||| 1-1", "found the nonterminal '[X][S]'; expected [X][X]"),
+    ("a [X] [X] ||| x [X] [X] ||| 1 1", "found the nonterminal '[X]'; expected [X][X]"),
+    ("a [] [X] ||| x [X] ||| 1 1", "found the nonterminal '[]'; expected [X][X]"),
+    ("a [X][X] [X] ||| x [X] ||| 1 1", "the two sides have different numbers of nonterminals in 'a [X][X] [X] |||"),
+    ("a [X] ||| [X][X] [X] ||| 1 1", "the two sides have different numbers of nonterminals"),
+    (
+        "[X][X] " * 3 + "a [X] ||| " + "[X][X] " * 3 + "[X] ||| 1 1",
+        "which has more than two nonterminals; expected",
+    ),
+    ("[X][X] [X] ||| a [X][X] [X] ||| 1 1 ||| 0-1", "the source side is a nonterminal alone in '[X][X] [X] |||"),
+    ("a [X] ||| x [X] ||| 1", "found the scores '1'; expected as many as on line 1"),
+    ("a [X] ||| x [X] ||| 1 1 1", "found the scores '1 1 1'; expected as many as on line 1"),
+    ("a [X] ||| x [X] ||| 1 1.5", "found 1.5 among the scores; expected probabilities of at most 1"),
+    ("a [X] ||| x [X] ||| 1 -0.5", "found '-0.5' among the numbers; expected a finite number that is not negative"),
+    ("a [X] ||| x [X] ||| 1 nan", "found 'nan' among the numbers; expected a finite number that is not negative"),
+    ("a [X][X] [X] ||| x [X][X] [X] ||| 1 1 ||| 0-0", "the links '0-0' leave out a nonterminal; expected one link"),
+    ("a [X][X] [X] ||| x [X][X] [X] ||| 1 1", "the links '' leave out a nonterminal"),
+    ("a [X][X] [X] ||| x [X][X] [X] ||| 1 1 ||| 1-0 1-1", "the point '1-0' links a nonterminal with a word"),
+    ("a [X][X] [X] ||| x [X][X] [X] ||| 1 1 ||| 0-1 1-1", "the point '0-1' links a nonterminal with a word"),
+    ("a [X][X] [X] ||| x [X][X] [X] ||| 1 1 ||| 1-1 1-1", "the point '1-1' links a nonterminal that is linked"),
+    (
+        "[X][X] a [X][X] [X] ||| [X][X] [X][X] [X] ||| 1 1 ||| 0-0 2-0",
+        "the point '2-0' links a nonterminal that is linked already; expected one link for each nonterminal",
+    ),
+    (
+        "[X][X] a [X][X] [X] ||| [X][X] [X][X] [X] ||| 1 1 ||| 0-0 0-1",
+        "the point '0-1' links a nonterminal that is linked already; expected one link for each nonterminal",
+    ),
+    ("a [X] ||| x [X] ||| 1 1 ||| 1-0", "the alignment point '1-0' lies outside its phrases"),
+    ("a [X] ||| x [X] ||| 1 1 ||| 0", "found '0' in the alignment; expected points such as 0-1"),
+    ("a " * 256 + "[X] ||| b [X] ||| 1 1", "has more than 255 words; expected at most 255"),
+    (b"\xe9 [X] ||| x [X] ||| 1 1", "byte 0xe9 is not UTF-8; expected UTF-8 text"),
+]
+
+
+def _refusal(write, line, _):
+    """Return a path with a malformed line after three others, and what is said about it."""
     line = line if isinstance(line, bytes) else line.encode()
     path = write(b"\n".join([RULE.encode()] * 3 + [line, RULE.encode(), b""]))
     with pytest.raises(DataError) as error:
         read_rule_table(path)
-    assert str(error.value).startswith(f"{path}:4: ")
-    assert message in str(error.value)
+    return path, str(error.value)
+
+
+@pytest.mark.parametrize(("line", "message"), MALFORMED)
+def test_malformed_lines_are_named(write, line, message):
+    path, said = _refusal(write, line, message)
+    assert said.startswith(f"{path}:4: ")
+    assert message in said
+
+
+def test_malformed_lines_are_named_wherever_a_chunk_ends(write, monkeypatch):
+    said = [_refusal(write, *case) for case in MALFORMED]
     monkeypatch.setattr(table_lines, "read_chunks", lambda path: read_chunks(path, 20))
-    with pytest.raises(DataError) as again:
-        read_rule_table(path)
-    assert str(again.value) == str(error.value)
+    assert [_refusal(write, *case) for case in MALFORMED] == said
 
 
 def test_a_file_that_is_cut_off_in_a_line(write):

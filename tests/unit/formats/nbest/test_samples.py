@@ -129,6 +129,7 @@ def test_broken_and_foreign_files_are_taken_for_nothing(text, tmp_path):
         sniff(tmp_path / "in")
 
 
+@pytest.mark.slow
 def test_a_long_list_on_one_line_is_recognised(tmp_path):
     one = '{"hypotheses": [["a", "b"]], "scores": [-1.0]}'
     (tmp_path / "in").write_text(f"[{', '.join([one] * 50_000)}]", encoding="utf-8")

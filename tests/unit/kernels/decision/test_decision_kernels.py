@@ -10,7 +10,7 @@ from dragoman.forest.batch import structure, texts
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.chrf import Chrf
 from oracles.decision import VOCAB, of_derivations, random_rows, sbleu
-from oracles.forest import ngram_counts, random_hypergraphs
+from oracles.forest import RandomHypergraphs, ngram_counts
 
 
 def strings_of(rng, sizes):
@@ -130,7 +130,7 @@ def test_expected_counts_and_sums_over_ngrams():
 
 
 def test_summed_strings_are_all_translations_best_first():
-    for graph, listed in random_hypergraphs(80, seed=21):
+    for graph, listed in RandomHypergraphs(80, seed=21):
         arguments = [structure(graph), texts(graph), graph.root, 1_000_000]
         words, offsets, sums = kernels.forest_translations(*arguments, 1_000_000)
         total = np.logaddexp.reduce([d.score for d in listed])

@@ -25,11 +25,11 @@ from dragoman.forest.kbest import kbest
 from dragoman.forest.log_linear import LogLinear
 from dragoman.forest.ngrams import expected_counts, posteriors
 from dragoman.forest.operations import intersection, merge
-from oracles.forest import derivations, random_hypergraphs
+from oracles.forest import RandomHypergraphs, derivations
 
 pytestmark = pytest.mark.slow
 
-CASES = random_hypergraphs(200, seed=11, derivable=False)
+CASES = RandomHypergraphs(200, seed=11, derivable=False)
 
 
 def run_everything(graph):

@@ -5,7 +5,7 @@ import pytest
 
 from dragoman import kernels
 from dragoman.forest.batch import structure
-from oracles.forest import random_hypergraphs
+from oracles.forest import RandomHypergraphs
 
 
 def random_lines(rng, sentences, most):
@@ -88,7 +88,7 @@ def test_numbers_at_the_ends_of_their_range_do_no_harm():
 
 def test_envelopes_of_hypergraphs_hold_the_extreme_slopes():
     rng = np.random.default_rng(0)
-    for graph, listed in random_hypergraphs(100, seed=4, derivable=False):
+    for graph, listed in RandomHypergraphs(100, seed=4, derivable=False):
         intercepts, slopes = rng.normal(size=graph.edges), rng.integers(-2, 3, graph.edges).astype(np.float64)
         graphs, _, found, edges, offsets = kernels.forest_envelopes(
             structure(graph, intercepts), slopes, np.array([0, graph.nodes]), np.array([graph.root])

@@ -96,6 +96,7 @@ def test_derivations_are_spelled_as_their_edges_say(seed):
         assert [word for part in parts.tolist() for word in range(*part[2:])] == list(range(len(text)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_translations_have_the_sum_of_their_derivations(seed, monkeypatch):
     monkeypatch.setattr(sampler, "_FORCED", 3)

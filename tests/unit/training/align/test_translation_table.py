@@ -39,6 +39,7 @@ def test_ranges_change_nothing(bitext, tmp_path, alpha):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("aligner", [Diagonal(), Diagonal(gradient="exact"), Model1(), Hmm(iterations=1)])
 def test_links_are_the_same_whatever_the_memory_and_whoever_works(bitext, tmp_path, aligner):
     expected = aligner.align(bitext)

@@ -16,6 +16,7 @@ def everything(tables):
     return [(array.dtype, array.shape, array.tobytes()) for array in arrays]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 2, 5])
 def test_blocks_of_text_give_the_same_bytes(order, tmp_path):
     random = np.random.default_rng(order)

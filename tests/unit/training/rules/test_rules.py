@@ -153,6 +153,7 @@ def test_pruning() -> None:
         rules(bitext, links, RuleModel(min_count=1e9))
 
 
+@pytest.mark.slow
 def test_significance_is_that_of_what_was_extracted() -> None:
     options = RuleModel(min_hole_source=1, max_span=4)
     bitext, links, lists = random_bitext(np.random.default_rng(9), 60, words=3, longest=5)

@@ -15,9 +15,9 @@ from dragoman.metrics.ter import Ter
 from dragoman.tuning.methods.likelihood import Likelihood, LogLikelihood, reached_targets, surrogates
 from dragoman.tuning.problems.evidence import DecodedGraphs
 from dragoman.tuning.problems.hypergraph_problem import ReferenceProblem, Targets
-from oracles.forest import FEATURES, random_hypergraphs
+from oracles.forest import FEATURES, RandomHypergraphs
 
-CASES = [(graph, listed) for graph, listed in random_hypergraphs(40, seed=9) if len({d.words for d in listed}) > 3][:9]
+CASES = [(graph, listed) for graph, listed in RandomHypergraphs(40, seed=9) if len({d.words for d in listed}) > 3][:9]
 GRAPHS = [graph for graph, _ in CASES]
 RANGES = np.tile([-1.0, 1.0], (len(FEATURES), 1))
 WEIGHTS = np.array([0.3, -0.7, 0.45])

@@ -13,9 +13,9 @@ from dragoman.metrics.bleu import Bleu, smooth_bleu
 from dragoman.metrics.ter import Ter
 from dragoman.tuning.methods.risk_forest import RiskForest
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
-from oracles.forest import FEATURES, ngram_counts, random_hypergraphs
+from oracles.forest import FEATURES, RandomHypergraphs, ngram_counts
 
-CASES = [(graph, listed) for graph, listed in random_hypergraphs(40, seed=8) if len(listed) > 3][:10]
+CASES = [(graph, listed) for graph, listed in RandomHypergraphs(40, seed=8) if len(listed) > 3][:10]
 REFERENCES = [["a b c a b", "c c b a", "b"][i % 3] for i in range(len(CASES))]
 OTHERS = ["c a b a"] * len(CASES)
 START = np.array([0.4, -0.2, 0.1])
@@ -88,6 +88,7 @@ def test_precisions_are_measured_where_the_search_begins():
     assert measured == pytest.approx(given, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gain", ["bleu", "linear"])
 def test_improves_and_threads_do_not_matter(gain):
     case, tuner = problem(), RiskForest(gain=gain, doublings=3)

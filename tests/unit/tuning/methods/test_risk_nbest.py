@@ -68,6 +68,7 @@ def test_huge_scores_do_not_overflow():
     assert np.isfinite(gradient).all()
 
 
+@pytest.mark.slow
 def test_improves_and_ends_near_the_metric():
     problem = random_problem(9, sentences=60, most=20, digits=8)
     start = np.zeros(4)
@@ -84,6 +85,7 @@ def test_the_schedule_cools_and_then_quenches():
     assert RiskNbest(temperature=0.0, coldest=0.0, doublings=0).schedule() == [(1, 0)]
 
 
+@pytest.mark.slow
 def test_the_length_of_the_weights_is_that_of_annealing():
     problem = random_problem(9, sentences=60, most=20, digits=8)
     annealed, quenched = (
@@ -101,6 +103,7 @@ def test_entropy_alone_makes_lists_flat():
     assert np.abs(found.weights).max() < 1e-3
 
 
+@pytest.mark.slow
 def test_neither_threads_nor_the_random_stream_matter():
     problem = random_problem(3, sentences=50, most=30, digits=5)
     found = [

@@ -9,11 +9,11 @@ from dragoman.core.runtime import Runtime
 from dragoman.forest.kbest import nbest
 from dragoman.metrics.bleu import Bleu
 from dragoman.tuning.problems.evidence import DecodedGraphs, DecodedLists
-from oracles.forest import FEATURES, derivations, random_hypergraphs
+from oracles.forest import FEATURES, RandomHypergraphs, derivations
 from oracles.toy_decoder import NAMES, ToyDecoder, task_of
 
 RANGES = dict.fromkeys(FEATURES, (-1.0, 1.0))
-GRAPHS = [graph for graph, listed in random_hypergraphs(12, seed=5) if listed]
+GRAPHS = [graph for graph, listed in RandomHypergraphs(12, seed=5) if listed]
 
 
 def scorer():

@@ -13,7 +13,7 @@ from dragoman.tuning.methods.mert import Mert
 from dragoman.tuning.optimise.line_search import line_search
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import Problem
-from oracles.forest import FEATURES, random_hypergraphs
+from oracles.forest import FEATURES, RandomHypergraphs
 from oracles.tuning_mert import ToyBleu
 
 RANGES = np.tile([-1.0, 1.0], (len(FEATURES), 1))
@@ -23,7 +23,7 @@ def problems(seed: int, sentences: int = 8) -> tuple[HypergraphProblem, Problem]
     """The same translations as hypergraphs and as complete lists, without strings of equal features."""
     rng = np.random.default_rng(seed)
     graphs = []
-    for graph, _ in random_hypergraphs(sentences, seed):
+    for graph, _ in RandomHypergraphs(sentences, seed):
         # Real features, so that hardly any two derivations score the same: ties have no order that both could share.
         matrix = rng.integers(-(2**20), 2**20, (graph.edges, len(FEATURES))) / 2**18
         graphs.append(replace(graph, features=type(graph.features).from_dense(FEATURES, matrix)))
@@ -64,7 +64,7 @@ def test_optima_are_the_same_as_on_complete_lists(options):
 
 
 def test_hypergraphs_that_cannot_be_tuned_are_refused():
-    cases = random_hypergraphs(60, seed=1, derivable=False)
+    cases = RandomHypergraphs(60, seed=1, derivable=False)
     good = next(graph for graph, listed in cases if listed)
     barren = next(graph for graph, listed in cases if not listed and graph.edges)
     with pytest.raises(UsageError, match="without features"):

@@ -32,6 +32,7 @@ def begin(folder):
     return Run.begin(folder, {"seed": 1})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in TUNERS.names() if issubclass(TUNERS.get(name), Tuner)])
 def test_every_method_learns_what_matters(name, tmp_path):
     decoder = ToyDecoder()
@@ -223,6 +224,7 @@ def test_weights_turn_only_as_far_from_what_was_decoded_as_they_may(tmp_path):
     assert whole.weights(1).vector(NAMES).tolist() == [1.0, 0.0, 0.0]
 
 
+@pytest.mark.slow
 def test_the_loop_holds_back_methods_that_may_overshoot(tmp_path):
     near, far = begin(tmp_path / "near"), begin(tmp_path / "far")
     tune(near, task_of(ToyDecoder()), Overshooting(), START, Loop(iterations=1))

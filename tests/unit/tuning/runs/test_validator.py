@@ -211,6 +211,7 @@ def test_an_optimiser_keeps_what_is_best_on_held_out_text(tmp_path):
     assert [event["score"] for event in plain.events()] == [event["tuning_score"] for event in events]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calls", [1, 2, 3])
 def test_an_optimiser_that_is_validated_can_be_interrupted(calls, tmp_path):
     whole = tuned(tmp_path / "whole")

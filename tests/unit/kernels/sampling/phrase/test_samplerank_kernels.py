@@ -209,6 +209,7 @@ def test_global_features_are_part_of_it(seed):
         assert len(set(case.weights[:, names.index(name)].tolist())) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("violation", ["order", "margin"])
 @pytest.mark.parametrize(
     "options",

@@ -66,6 +66,7 @@ def same(one, other):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [FEW, JUMP, BOTH, FORESTS], ids=["local", "jump", "both", "forests"])
 @pytest.mark.parametrize(
     "options",
