@@ -60,8 +60,11 @@ class PhraseBatch:
         options: PhraseOptions,
         lm_ids: Sequence[NDArray[np.int32]],
         trees: Sequence[SourceTree] = (),
+        *,
+        threads: int = 1,
     ):
         self.model = model
+        self._threads = threads
         self.weights = weights
         self.options = options
         self._lm_ids = lm_ids
@@ -146,6 +149,7 @@ class PhraseBatch:
             self.right,
             np.ascontiguousarray(options.reordering).reshape(-1, 6),
             self.weights.vector(names).reshape(-1, 6),
+            self._threads,
         )
         return kernels.PhraseBatch(
             boundary=self._boundary_scores(),
