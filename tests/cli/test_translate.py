@@ -153,8 +153,7 @@ def test_a_forced_translation_of_a_sentence_that_is_too_large_is_left_out(dragom
     assert warning.startswith(f"{found.count(False)} sentences were skipped: the search for all derivations needs")
 
 
-def test_a_table_of_many_batches_has_one_head(dragoman, model, toy, tmp_path, monkeypatch):
-    monkeypatch.setattr("dragoman.search.translator.BATCH", 7)
+def test_a_table_of_many_batches_has_one_head(dragoman, model, toy, tmp_path):
     out = tmp_path / "list"
     arguments = ["--nbest", 2, "--nbest-out", out, "--nbest-format", "csv"]
     assert dragoman("translate", "--model", model, toy.source, *arguments).code == 0

@@ -17,7 +17,7 @@ class SearchLimits(Options):
     )
     pop_limit: int | None = option(
         None,
-        "candidates per stack (default: 400) or per chart span (default: 200); those that recombine count less",
+        "nodes kept per stack (default: 400), or candidates per chart span (default: 200)",
         minimum=1,
     )
     stack_size: int = option(200, "stack decoding: hypotheses per stack; 0 is no limit", minimum=0)

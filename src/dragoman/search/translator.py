@@ -35,8 +35,11 @@ from dragoman.search.translation import SearchResult, Translation
 from dragoman.text.source_trees import SourceTree
 from dragoman.text.words import words_of
 
-#: Sentences per batch and thread: enough to keep threads busy, few enough to stream.
-BATCH = 64
+#: Sentences per batch and thread of slow work, such as sampling: enough to keep threads busy, few enough to stream.
+BATCH = 16
+
+#: The same for searches, where what is done once a batch would take time.
+SEARCH_BATCH = 64
 
 #: Words per batch and thread, after which it takes no more sentences: their options have to fit into memory.
 WORDS = 1024
@@ -71,9 +74,10 @@ def cut_shards(
     *,
     first: int = 0,
     threads: int = 1,
+    sentences: int = BATCH,
     longest: int = SearchLimits().max_words,
 ) -> Iterator[Shard]:
-    """Cut a text, whose first sentence has the number `first`, into batches for `threads` threads.
+    """Cut a text, whose first sentence has the number `first`, into batches for threads, of `sentences` for each.
 
     A line of more than `longest` words is a batch by itself.
 
@@ -83,7 +87,7 @@ def cut_shards(
     if isinstance(lines, str) or isinstance(targets, str):
         raise TypeError("expected an iterable of lines, found one string")
     forced = None if targets is None else iter(targets)
-    for part in batches(lines, sentences=BATCH * threads, words=WORDS * threads, longest=longest):
+    for part in batches(lines, sentences=sentences * threads, words=WORDS * threads, longest=longest):
         wanted = None if forced is None else list(itertools.islice(forced, len(part)))
         if wanted is not None and len(wanted) != len(part):
             raise DataError("there are fewer targets than source sentences", expected="one for each")
@@ -247,7 +251,8 @@ class Translator(ABC):
             yield self.search_shard(shard, forests=forests)
 
     def _shards(self, lines: Iterable[str], targets: Iterable[str] | None = None) -> Iterator[Shard]:
-        return cut_shards(lines, targets, threads=self.runtime.threads, longest=self.limits.max_words)
+        threads, longest = self.runtime.threads, self.limits.max_words
+        return cut_shards(lines, targets, threads=threads, sentences=SEARCH_BATCH, longest=longest)
 
     def _too_long(self, line: str) -> DataError:
         longest = self.limits.max_words
@@ -310,10 +315,17 @@ class ShardedTranslator:
     folder: Path | None = None
     runtime: Runtime = field(default=Runtime(), kw_only=True)
 
-    def shards(self, lines: Iterable[str], targets: Iterable[str] | None = None, *, first: int = 0) -> Iterator[Shard]:
+    def shards(
+        self,
+        lines: Iterable[str],
+        targets: Iterable[str] | None = None,
+        *,
+        first: int = 0,
+        sentences: int = BATCH,
+    ) -> Iterator[Shard]:
         """Cut a text into shards: large enough to be worth sending, small enough to stream."""
         threads, longest = self.runtime.threads_per_part, self.translator.limits.max_words
-        return cut_shards(lines, targets, first=first, threads=threads, longest=longest)
+        return cut_shards(lines, targets, first=first, threads=threads, sentences=sentences, longest=longest)
 
     def map(self, work: Work[Made], shards: Iterable[Shard], *, window: int | None = None) -> Iterator[Made]:
         """Yield the result of each shard, in order, as it becomes ready; here with all threads.

@@ -22,7 +22,7 @@ from dragoman.sampling.sampler import SampleBatch
 from dragoman.sampling.schedule import Annealing, Sampling
 from dragoman.search.fixed_translations import parse_markup, prepare_markup, without_markup
 from dragoman.search.translation import SearchResult, Translation
-from dragoman.search.translator import Shard, ShardedTranslator, Translator
+from dragoman.search.translator import BATCH, SEARCH_BATCH, Shard, ShardedTranslator, Translator
 from dragoman.text.preparation import TextPreparation
 
 
@@ -161,7 +161,8 @@ class Stream:
         for block in [itertools.chain.from_iterable(_blocks(lines))] if together else _blocks(lines):
             block, raw = itertools.tee(block)
             words = self._words(block, preparation, trees)
-            shards = sharded.shards(words, forced, first=number)
+            size = BATCH if outputs.by_chains else SEARCH_BATCH
+            shards = sharded.shards(words, forced, first=number, sentences=size)
             if together:
                 shards = document_shards(sharded, words, documents)
             for found in sharded.map(work, shards):

@@ -20,7 +20,7 @@ from dragoman.sampling.draw import Draw
 from dragoman.sampling.sampler import Sampler
 from dragoman.sampling.schedule import Annealing, Sampling
 from dragoman.search.limits import SearchLimits
-from dragoman.search.translator import BATCH, Translator
+from dragoman.search.translator import BATCH, SEARCH_BATCH, Translator
 from dragoman.text.preparation import TextPreparation
 from dragoman.translation.stream import Outputs, Stream
 from oracles import phrase_space
@@ -99,10 +99,10 @@ def test_a_block_does_not_wait_for_the_next(streams, lines):
 
 
 def test_lines_are_read_as_they_are_needed(streams, lines):
-    given = []
-    results = streams[1].results(line for line in lines if given.append(line) is None)
+    text, given = 2 * lines, []
+    results = streams[1].results(line for line in text if given.append(line) is None)
     next(results)
-    assert given == lines[:BATCH]
+    assert given == text[:SEARCH_BATCH]
 
 
 def test_samples_are_those_of_the_whole_text_whatever_the_blocks(streams, translator, lines):

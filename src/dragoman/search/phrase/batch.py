@@ -61,8 +61,11 @@ class PhraseBatch:
         options: PhraseOptions,
         lm_ids: Sequence[NDArray[np.int32]],
         trees: Sequence[SourceTree] = (),
+        *,
+        threads: int = 1,
     ):
         self.model = model
+        self._threads = threads
         self.weights = weights
         self.options = options
         self._lm_ids = lm_ids
@@ -149,7 +152,13 @@ class PhraseBatch:
             weights = np.concatenate([weights, np.ones((1, 6))])
             right = self.oriented.numbers(right)
         reorder_from, reorder_to, exit_class = kernels.option_orientations(
-            options.offsets, options.begin, options.end, right, np.ascontiguousarray(reordering).reshape(-1, 6), weights
+            options.offsets,
+            options.begin,
+            options.end,
+            right,
+            np.ascontiguousarray(reordering).reshape(-1, 6),
+            weights,
+            self._threads,
         )
         return kernels.PhraseBatch(
             boundary=self._boundary_scores(),

@@ -55,11 +55,12 @@ class PhraseTranslator(Translator):
         source, given, trees = self._read(lines)
         limit = self._table_limit if self._by_score else 0
         ranking = self._ranking(limit) if limit and not any(given) and not self._scores_late else None
-        options = self._collector.collect(source, self.weights, given, ranking=ranking, threads=self.runtime.threads)
-        batch = PhraseBatch(self.model, self.weights, options, self._lm_ids, trees)
+        threads = self.runtime.threads
+        options = self._collector.collect(source, self.weights, given, ranking=ranking, threads=threads)
+        batch = PhraseBatch(self.model, self.weights, options, self._lm_ids, trees, threads=threads)
         if limit and ranking is None:
             best = kernels.best_of_spans(options.offsets, options.begin, options.end, batch.estimates, limit)
-            batch = PhraseBatch(self.model, self.weights, options.take(best), self._lm_ids, trees)
+            batch = PhraseBatch(self.model, self.weights, options.take(best), self._lm_ids, trees, threads=threads)
         return batch
 
     def _ranking(self, limit: int) -> kernels.OptionRanking:

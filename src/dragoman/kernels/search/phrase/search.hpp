@@ -135,7 +135,7 @@ private:
         }
     }
 
-    // Expands a stack. Language models are not read for a node whose best expansion, as predicted, the beam would drop.
+    // Expands a stack. Language models are not read for what the beam would drop, as predicted.
     void expand(std::int32_t covered) {
         Stack& stack = stacks_[covered];
         for_spans(stack, [&](std::size_t first, std::size_t last, std::int32_t begin, std::int32_t end, double future) {
@@ -144,20 +144,23 @@ private:
             const auto options = space_.on_span(begin, end);
             for (std::size_t m = first; m < last && !too_large(); ++m) {
                 const std::int32_t id = stack.members[m];
-                if (!space_.within_limit(space_.end_of(nodes[id].option), begin)) continue;
-                const auto joint = space_.joint(nodes[id].option, options[0]);
-                const double predicted = nodes[id].score + space_.join(joint, options[0]) + space_.estimate(options[0]);
-                if (is_below(into, predicted + future + slack_.value())) continue;
-                // Of a forced search few options are allowed, of any other all of them.
-                const auto* steps = target_ ? nullptr : space_.read_span(nodes[id].lm, begin, end);
+                const SearchNode node = nodes[id];
+                if (!space_.within_limit(space_.end_of(node.option), begin)) continue;
+                const auto joint = space_.joint(node.option, options[0]);
+                const double base = node.score + future + slack_.value();
+                if (is_below(into, base + space_.best_join(joint, begin, end))) continue;
+                const auto steps = space_.span_row(node.lm, begin, end);
                 for (std::size_t i = 0; i < options.size(); ++i) {
                     const std::int32_t option = options[i];
                     std::int32_t position = 0;
-                    if (target_ && !matches(nodes[id].position, option, position)) continue;
-                    const auto step = steps ? steps[i] : space_.read(nodes[id].lm, option);
-                    const double score = nodes[id].score + space_.options.local[option] + space_.join(joint, option) + step.score;
+                    if (target_ && !matches(node.position, option, position)) continue;
+                    if (is_below(into, base + space_.most_join(joint) + space_.estimate(option))) break;
+                    const double join = space_.join(joint, option);
+                    if (is_below(into, base + join + space_.estimate(option))) continue;
+                    const auto& step = space_.read(steps, i, node.lm, option);
+                    const double score = node.score + space_.options.local[option] + join + step.score;
                     ++expansions;
-                    if (i == 0) slack_.add(score - predicted);
+                    if (i == 0) slack_.add(score - node.score - join - space_.estimate(option));
                     add(into, {score, score + future, coverage, space_.exit_of(option), step.lm, position, option, id});
                 }
             }
@@ -278,6 +281,7 @@ private:
             if (dominated && !limits_.keep_all) continue;
             double best = none;
             for (const std::int32_t option : found.options) {
+                if (found.most + space_.estimate(option) < least) break;
                 const double total = found.predict(space_.join(found.joint, option), space_.estimate(option));
                 best = std::max(best, total);
                 if (total >= least && !dominated) totals_.push_back(total);
@@ -295,6 +299,7 @@ private:
             if (square.coverage < 0) square.coverage = space_.coverages.with(square.before, square.begin, square.end);
             for (std::size_t i = 0; i < found.options.size(); ++i) {
                 const std::int32_t option = found.options[i];
+                if (found.most + space_.estimate(option) < least) break;
                 const double join = space_.join(found.joint, option);
                 if (found.predict(join, space_.estimate(option)) < least) continue;
                 const auto& step = space_.read(found.steps, i, found.lm, option);
@@ -313,7 +318,10 @@ private:
         SquareRow(PhraseSearch& search, const Stack& stack, const Row& row)
             : square(stack.squares[row.square]), options(search.space_.on_span(square.begin, square.end)), score(search.nodes[row.node].score),
               lm(search.nodes[row.node].lm), joint(search.space_.joint(search.nodes[row.node].option, options[0])),
-              steps(search.space_.span_row(lm, square.begin, square.end)) {}
+              steps(search.space_.span_row(lm, square.begin, square.end)) {
+            most = score + square.future + search.space_.most_join(joint);
+            most += 1e-12 * std::abs(most);  // sums are rounded
+        }
         double predict(double join, double estimate) const { return score + square.future + join + estimate; }
 
         const Square& square;
@@ -322,6 +330,7 @@ private:
         std::int32_t lm;
         PhraseSpace::Joint joint;
         PhraseSpace::SpanRow steps;
+        double most;  // that a cell can be predicted without the estimate of its option
     };
 
     // Whether a better row of the square differs in nothing but its score, so that all that follows this one would recombine.

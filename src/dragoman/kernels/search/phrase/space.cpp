@@ -124,10 +124,14 @@ void PhraseSpace::prepare_future() {
     suffix_.assign(static_cast<std::size_t>(n) + 1, no_stretch);
     suffix_[n].score = 0;
     entries_.assign(3 * (first_.size() - 1), -std::numeric_limits<double>::infinity());
+    most_entry_.fill(model.boundary == nullptr ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity());
     for (std::int32_t i = 0; i < options.count; ++i) {
         Stretch& best = stretches_[stretch_at(options.begin[i], options.end[i])];
         if (estimates[i] > best.score) best = {estimates[i], i, i};
-        for (std::size_t o = 0, at = 3 * cell(i); o < 3; ++o) entries_[at + o] = std::max(entries_[at + o], estimates[i] + options.reorder_from[3 * i + o]);
+        for (std::size_t o = 0, at = 3 * cell(i); o < 3; ++o) {
+            entries_[at + o] = std::max(entries_[at + o], estimates[i] + options.reorder_from[3 * i + o]);
+            most_entry_[o] = std::max(most_entry_[o], options.reorder_from[3 * i + o]);
+        }
     }
     // From the last word on, so that what is read is still in the processor's cache however long the sentence is.
     for (std::int32_t begin = n - 1; begin >= 0; --begin) {

@@ -11,6 +11,7 @@
 #include "search/phrase/coverages.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -205,6 +206,9 @@ public:
         return total + stretch(begin, end).score;
     }
 
+    // The most that `join` can be with any option.
+    double most_join(const Joint& joint) const { return joint.score + most_entry_[static_cast<std::size_t>(joint.orientation)]; }
+
     // The best that an option on a span scores after a previous one, with its estimate.
     double best_join(const Joint& joint, std::int32_t begin, std::int32_t end) const {
         if (model.boundary == nullptr) return joint.score + entries_[3 * cell(begin, end) + static_cast<std::size_t>(joint.orientation)];
@@ -292,6 +296,7 @@ private:
     std::int32_t longest_ = 1, width_ = 0, start_lm_ = 0;
     std::vector<std::int32_t> order_, first_;
     std::vector<double> estimates, entries_;
+    std::array<double, 3> most_entry_;  // of all options, for each orientation
     std::vector<Stretch> stretches_, suffix_;
     std::vector<Alone> alone_;   // for each language model: the words of all options
     std::vector<double> tails_;  // and the score of the words of each whose context lies inside the option
