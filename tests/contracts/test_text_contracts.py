@@ -72,9 +72,11 @@ MANY = {
     ),
     ("compare", "sources"): (
         "references",
-        lambda f, t, text: dm.compare(
-            {"a": SOURCES, "b": REFERENCES}, REFERENCES, metric=copies, sources=text, trials=9, resamples=9
-        ).order,
+        lambda f, t, text: (
+            dm.compare(
+                {"a": SOURCES, "b": REFERENCES}, REFERENCES, metric=copies, sources=text, trials=9, resamples=9
+            ).order
+        ),
     ),
     ("tune_reranker", "sources"): (
         "references",

@@ -22,7 +22,7 @@ def fields_of_rows(dtype):
 def automaton():
     return {
         "slots": np.zeros((4, 2), np.uint64),
-        "states": np.zeros((2, 2), np.uint64),
+        "states": np.zeros((2, 4), np.uint64),
         "unigrams": np.zeros(5, np.uint64),
         "bounds": np.array([0, 1, 2]),
     }
