@@ -73,7 +73,7 @@ def address(cluster, monkeypatch, request):
 @pytest.fixture
 def text(toy, tmp_path):
     """Sentences, some words of which nobody knows."""
-    toy.write(tmp_path, dev=slice(20), test=slice(20, 60))
+    toy.write(tmp_path, dev=slice(20), test=slice(20, 110))
     path = tmp_path / "test.s"
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text("".join(f"{line} new{i % 7}\n" for i, line in enumerate(lines)), encoding="utf-8")
