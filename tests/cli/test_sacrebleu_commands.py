@@ -2,15 +2,27 @@
 
 import contextlib
 import functools
+import importlib
 import json
 import random
+import signal
 import sys
 
 import pytest
-from sacrebleu import sacrebleu
 from sacrebleu.metrics import BLEU, TER
 from sacrebleu.significance import PairedTest
 from sacrebleu.utils import Color
+
+
+def _program():
+    """Import sacreBLEU's program, which lets a broken pipe end the whole process, and take that back."""
+    before = signal.getsignal(signal.SIGPIPE)
+    program = importlib.import_module("sacrebleu.sacrebleu")
+    signal.signal(signal.SIGPIPE, before)
+    return program
+
+
+sacrebleu = _program()
 
 # sacreBLEU leaves closing its files to Python.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")

@@ -170,7 +170,7 @@ class CompoundSplitter:
         return next(self._fillers_of(word, letters), None) is not None
 
     def _fillers_of(self, word: str, letters: int) -> Iterator[str]:
-        """Yield the letters between two parts of a word, if there are so many and the word is rarer than its parts."""
+        """Yield each filler of this many letters between two parts, if the word is rarer than its parts."""
         own, parts = log(self._seen[word]), self._parts
         for end in range(_SHORTEST_PART, len(word) - letters - _SHORTEST_PART + 1):
             first, second = parts.get(word[:end]), parts.get(word[end + letters :])
