@@ -24,13 +24,16 @@ from dragoman.sampling.schedule import checked_seed
 from dragoman.sampling.search_forest import log_partitions
 from dragoman.sampling.space import Arrays, DerivationSpace, DerivationText, Features
 from dragoman.search.limits import SearchLimits
-from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, check_scores
+from dragoman.search.phrase.batch import POP_LIMIT, PhraseBatch, PhraseOutcome, check_scores
 from dragoman.search.phrase.greedy import gloss, word_gloss
 from dragoman.search.phrase.lattice import option_features
 from dragoman.search.phrase.translator import PhraseResult, PhraseTranslator
 
 #: Phrases whose features are computed at once: they need some hundred bytes each.
 _PHRASES = 1 << 16
+
+#: Lattices for jumps keep this many times the nodes of a search: jumps must reach what is unlikely, too.
+_WIDER = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +154,8 @@ class PhraseSpace(DerivationSpace[PhraseTranslator, PhraseBatch, PhraseOutcome])
 
     def search(self, limits: SearchLimits, *, forests: bool, runtime: Runtime) -> Self:
         """Return the space with what a search finds, which keeps its lattices for jumps if `forests` is set."""
+        if forests:
+            limits = replace(limits, pop_limit=_WIDER * (limits.pop_limit or POP_LIMIT))
         return replace(self, found=self.batch.search(limits, self.reordering_limit, lattice=forests, runtime=runtime))
 
     def best_found(self) -> Ragged[np.int32]:

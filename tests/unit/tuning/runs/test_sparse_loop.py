@@ -59,16 +59,19 @@ def test_sparse_weights_are_found(name, tmp_path):
         assert (weights["fixed"], weights["x.kept"]) == (7.0, 2.0)
 
 
-def test_averages_and_runs_that_go_on(tmp_path):
+@pytest.mark.parametrize("fixed", [True, False])
+def test_averages_and_runs_that_go_on(tmp_path, fixed):
     loop = replace(LOOP, keep="average")
     run = Run.begin(tmp_path / "run", {"seed": 1})
-    found = tune(run, task(), TUNERS.get("mira")(), START, loop)
+    start = START if fixed else Weights({name: START[name] for name in ("adequacy", "length", "noise")})
+    found = tune(run, task(), TUNERS.get("mira")(), start, loop)
     later = [run.weights(i) for i in range(len(run.events()) // 2 + 1, len(run.events()) + 1)]
     names = ["adequacy", "length", "noise", *sparse({name for weights in later for name in weights})]
     vectors = np.array([weights.vector(names) for weights in later])
-    expected = (vectors / np.abs(vectors).sum(axis=1, keepdims=True)).mean(axis=0)
+    # Weights are scaled to one size first, unless fixed ones set the scale.
+    expected = (vectors if fixed else vectors / np.abs(vectors).sum(axis=1, keepdims=True)).mean(axis=0)
     np.testing.assert_array_equal(found.vector(names), expected)
-    again = tune(Run.begin(tmp_path / "run", {"seed": 1}), task(), TUNERS.get("mira")(), START, loop)
+    again = tune(Run.begin(tmp_path / "run", {"seed": 1}), task(), TUNERS.get("mira")(), start, loop)
     assert dict(again) == dict(found)
 
 
