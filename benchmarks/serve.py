@@ -70,7 +70,7 @@ def beside_the_command(server: Server, model: Path, lines: list[str], clients: i
                 f"{latencies(loaded.seconds)}; {loaded.statuses}; "
                 f"the same lines as the command: {loaded.texts == command.texts}"
             )
-            rows.append((command.wall / loaded.wall, command.cpu / spent))
+            rows.append((command.wall / loaded.wall, command.cpu / max(spent, 0.01)))  # CPU time comes in ticks
     for size, rows in found.items():
         clock, cpu = np.median(rows, axis=0)
         each = ", ".join(f"{row[0]:.2f}" for row in rows)
