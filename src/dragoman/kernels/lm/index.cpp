@@ -6,6 +6,7 @@
 #include "base/arrays.hpp"
 #include "base/open_addressing.hpp"
 #include "base/parallel.hpp"
+#include "base/records.hpp"
 #include "lm/language_model.hpp"
 
 #include <algorithm>
