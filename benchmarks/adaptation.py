@@ -143,7 +143,7 @@ def compared(arguments: argparse.Namespace, cell: Cell) -> dict[str, Any]:
         return found
     begun = time.monotonic()
     experiment = Experiment.begin(plan, folder / "experiment")
-    experiment.run(runtime=Runtime(threads=arguments.threads, progress=live_progress()).here())
+    experiment.run(runtime=Runtime(threads=arguments.threads, progress=live_progress()))
     (test,) = experiment.plan.tests
     runs = {
         method.name: [experiment.folder(method, seed) for seed in experiment.plan.seeds]

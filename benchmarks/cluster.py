@@ -104,7 +104,7 @@ def ratios(arguments: argparse.Namespace, model: Path, texts: list[Path], cluste
     for path in texts:
         text = text.replace(f"{arguments.data.resolve()}/multi30k/{path.name}.gz", str(path))
     plan.write_text(text, encoding="utf-8")
-    ways = {"two threads": Runtime(threads=2).here(), "local:2": Runtime(threads=2, workers=cluster)}
+    ways = {"two threads": Runtime(threads=2), "local:2": Runtime(threads=2, workers=cluster)}
 
     def tune(runtime: Runtime, out: Path) -> None:
         job.run(out, runtime=runtime)

@@ -322,8 +322,12 @@ class Runtime:
     threads: int = 1
     progress: Progress = SILENT
     workspace: Workspace = Workspace()
-    workers: Workers = ThreadWorkers()
+    workers: Workers = None  # type: ignore[assignment]
     checkpoint: StageCheckpoint | None = None
+
+    def __post_init__(self) -> None:
+        if self.workers is None:
+            object.__setattr__(self, "workers", ThreadWorkers(self.threads))
 
     @property
     def parts_at_once(self) -> int:

@@ -126,7 +126,7 @@ def _kind(value: object) -> str:
 
 def runtime_of(threads: int | None = None, progress: Progress | bool = False) -> Runtime:
     """Return a runtime of this process, by default with a thread for each core."""
-    return Runtime(threads=threads or available_cores(), progress=choose_progress(progress)).here()
+    return Runtime(threads=threads or available_cores(), progress=choose_progress(progress))
 
 
 @contextlib.contextmanager

@@ -28,7 +28,7 @@ from dragoman.core.errors import UsageError
 from dragoman.core.options import Options, Registry
 from dragoman.core.own_files import clear_leftovers_of, refuse_foreign_files
 from dragoman.core.progress import available_cores, live_progress
-from dragoman.core.runtime import RequiredFile, Runtime, ThreadWorkers, Workers
+from dragoman.core.runtime import RequiredFile, Runtime, Workers
 from dragoman.model.bundle import model_digest
 
 
@@ -355,7 +355,7 @@ class Machine:
     def runtime(self) -> Runtime:
         """Return a runtime of this process that reports its progress on the terminal."""
         threads = self.threads or available_cores()
-        return Runtime(threads=threads, progress=live_progress(), workers=ThreadWorkers(threads))
+        return Runtime(threads=threads, progress=live_progress())
 
 
 @dataclass(frozen=True)
