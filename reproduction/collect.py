@@ -40,7 +40,8 @@ def collect_experiment(
 ) -> None:
     """Write the tables of an experiment's report, durations of its runs, and what the recipe asks for besides.
 
-    Of each run: `seconds` is the duration of tuning, `whole` that of the step, with translations (0 if unknown).
+    Of each run: `whole` is the time of processors that the step took, with translations, and `seconds` that of tuning,
+    taking it that it had the same share of a processor all the time (0 if unknown).
     """
     ExperimentReport(experiment, runtime=runtime.here().quiet()).write()
     tables = [*_TABLES, *recipe.get("keep", [])]
@@ -55,7 +56,8 @@ def collect_experiment(
         counts, seconds = tuned.iterations(method).tolist(), tuned.seconds(method).tolist()
         for seed, count, tuning in zip(experiment.plan.seeds, counts, seconds, strict=True):
             step = next(steps)
-            row = step.step, step.kind, step.lines, method.name, seed, count, f"{tuning:.1f}", f"{step.seconds:.1f}"
+            used = f"{tuning * step.share:.1f}", f"{step.seconds:.1f}"
+            row = step.step, step.kind, step.lines, method.name, seed, count, *used
             times.append(row)
     write_table(out / "times.csv", times)
     for extra in recipe.get("extras", []):

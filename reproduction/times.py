@@ -1,4 +1,4 @@
-"""How long steps took, and how long others will take."""
+"""How long steps took, in seconds of processors, and how long others will take."""
 
 from __future__ import annotations
 
@@ -17,12 +17,21 @@ UNKNOWN_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Took:
-    """The duration of a step: its name, the kind of work, and the number of lines that it worked on."""
+    """How long a step took: its name, the kind of work, the lines that it worked on, and seconds of processors.
+
+    Seconds of processors do not depend on what else runs; `elapsed` is time by the clock, 0 if it is not known.
+    """
 
     step: str
     kind: str
     lines: int
     seconds: float
+    elapsed: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """The share of a processor that the step had, 0 if it is not known."""
+        return self.seconds / self.elapsed if self.elapsed else 0.0
 
 
 @dataclass(frozen=True)
@@ -35,19 +44,20 @@ class Times:
     def add(self, took: Took) -> None:
         """Record a duration; several processes may do so at once."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        line = json.dumps([took.step, took.kind, took.lines, round(took.seconds, 2)]) + "\n"
+        values = [took.step, took.kind, took.lines, round(took.seconds, 2), round(took.elapsed, 2)]
+        line = json.dumps(values) + "\n"
         opened = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         try:
             os.write(opened, line.encode())
         finally:
             os.close(opened)
 
-    def recorded(self, step: str) -> float | None:
-        """Return the duration of a step in this working folder, the last if there are several."""
-        return next((took.seconds for took in reversed(list(self._here())) if took.step == step), None)
+    def recorded(self, step: str) -> Took | None:
+        """Return how long a step took in this working folder, the last time if there are several."""
+        return next((took for took in reversed(list(self._here())) if took.step == step), None)
 
     def estimate(self, step: str, kind: str, lines: int) -> float | None:
-        """Return how many seconds a step will take: as long as before, or as others of its kind, by their lines."""
+        """Return how many seconds of processors a step will take, by itself earlier or by others of its kind."""
         same = [took.seconds for took in self._all if took.step == step and took.lines == lines]
         if same:
             return fmean(same)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -44,9 +45,15 @@ class Timed:
 
     def __call__(self) -> None:
         """Do the step."""
-        begun = time.monotonic()
+        begun, used = time.monotonic(), _processor_seconds()
         self.step.run()
-        self.times.add(Took(self.step.name, self.step.kind, self.step.lines, time.monotonic() - begun))
+        seconds, elapsed = _processor_seconds() - used, time.monotonic() - begun
+        self.times.add(Took(self.step.name, self.step.kind, self.step.lines, seconds, elapsed))
+
+
+def _processor_seconds() -> float:
+    """Return the time of processors that this process and the processes that it has waited for have used."""
+    return sum(os.times()[:4])
 
 
 @dataclass(frozen=True)
@@ -154,7 +161,7 @@ class Experimental(Work):
     def collect(self, results: Path, times: Times, *, runtime: Runtime) -> None:
         """Translate under the initial weights, make the report, and take its tables."""
         self.experiment.untuned_translations(runtime=runtime.here())()
-        took = [Took(*row, times.recorded(row[0]) or 0.0) for row in self.outline()]
+        took = [times.recorded(row[0]) or Took(*row, 0.0) for row in self.outline()]
         collect_experiment(self.experiment, self.recipe, results, took, runtime=runtime)
 
 
