@@ -4,6 +4,7 @@
 id = "lus-best"
 says = "LUS(1/100) has the highest BLEU of all methods on the development set"
 where = "7.2.1, tables 7.6 and 7.7"
+criterion = "…"                                 # what numbers decide, written before there are results
 plans = ["table-7.6", "table-7.7"]              # tables and figures whose results decide
 taken = ["tuning/methods-over-five-runs"]       # tables of benchmarks/results that are taken over
 verdict = "holds in part"
@@ -30,16 +31,17 @@ from reproduction.results import Results
 NOT_RUN = "not run yet"
 VERDICTS = ("holds", "holds in part", "does not hold", "cannot be told here", NOT_RUN)
 
-_KEYS = {"id", "says", "where", "plans", "taken", "verdict", "reason", "judged"}
+_KEYS = {"id", "says", "where", "criterion", "plans", "taken", "verdict", "reason", "judged"}
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim, where it stands, what decides it, and the verdict."""
+    """A claim, where it stands, by what it is judged, and the verdict."""
 
     id: str
     says: str
     where: str
+    criterion: str = ""
     verdict: str = NOT_RUN
     reason: str = ""
     plans: tuple[str, ...] = ()

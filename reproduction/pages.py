@@ -121,6 +121,8 @@ def _verdicts(claims: Sequence[Claim]) -> Iterator[str]:
         judged = f"judged by {judged}" if judged else "no plan yet" if claim.verdict == NOT_RUN else "no plan"
         reason = f" {claim.reason}" if claim.reason else ""
         yield _wrapped(f"*{claim.says}* ({claim.where}; {judged})") + "\n"
+        if claim.criterion:
+            yield _wrapped(f"Criterion: {claim.criterion}") + "\n"
         yield _wrapped(f"**{claim.verdict[0].upper()}{claim.verdict[1:]}.**{reason}") + "\n"
         for name in claim.taken:
             table = taken_table(name)
