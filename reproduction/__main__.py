@@ -69,7 +69,7 @@ def _run(options: argparse.Namespace, papers: list[Paper]) -> None:
         raise SystemExit(f"reproduction: error: no paper is called {sorted(unknown)[0]}; expected {', '.join(PAPERS)}")
     papers = [paper for paper in papers if not options.papers or paper.name in options.papers]
     materials = Materials(HERE / "data.toml", options.data, options.work.resolve(), options.quick)
-    published = sorted(path for paper in papers for path in paper.folder.glob("results/*/times.csv"))
+    published = sorted(path.parent for paper in papers for path in paper.folder.glob("results/*/origin.toml"))
     times, quick = Times(materials.work / "times.jsonl", tuple(published)), quick_folder(materials)
     wanted = chosen(list(works(papers, materials)), options.only)
     if options.list:

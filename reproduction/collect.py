@@ -116,12 +116,12 @@ def _write_numbers(experiment: Experiment, tuned: TuningResults, out: Path) -> N
     write_table(out / "best.csv", [("method", "seed", "number", "value"), *((*name, v) for name, v in best.items())])
 
 
-def collect_measure(made: Path, recipe: Mapping[str, Any], out: Path) -> None:
-    """Write the files that a measure keeps."""
+def collect_measure(made: Path, recipe: Mapping[str, Any], out: Path, took: Took) -> None:
+    """Write the files that a measure keeps, and how long it took."""
     for name in recipe["keep"]:
         with (made / name).open(encoding="utf-8", newline="") as stream:
             write_table(out / Path(name).name, csv.reader(stream))
-    write_origin(out)
+    write_origin(out, {"step": took.step, "kind": took.kind, "lines": took.lines, "seconds": round(took.seconds, 1)})
 
 
 def write_table(path: Path, rows: Iterable[Sequence[object]]) -> None:
@@ -141,14 +141,15 @@ def _rounded(cell: object) -> object:
     return cell if number == int(number) and "." not in str(cell) else f"{number:.4f}".rstrip("0").rstrip(".")
 
 
-def write_origin(out: Path) -> None:
-    """Write when, with which version and on what machine results were made."""
+def write_origin(out: Path, took: Mapping[str, object] | None = None) -> None:
+    """Write when, with which version and on what machine results were made, and how long that took if it is given."""
     commit = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], capture_output=True, text=True, cwd=HERE)
     values = {
         "dragoman": version(),
         "commit": commit.stdout.strip(),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "machine": f"{os.cpu_count()} cores, {platform.machine()}",
+        **({"took": took} if took else {}),
     }
     with open_output(out / "origin.toml") as stream:
         stream.write(format_toml(values).encode())

@@ -4,6 +4,9 @@ python -m reproduction.sampler_tables diagnosis OUT LABEL=diagnostics.json ...
 python -m reproduction.sampler_tables join OUT NAME LABEL=table.csv ...     one table with a column NAME of labels
 python -m reproduction.sampler_tables disconnected OUT MODEL TEXT ...
 python -m reproduction.sampler_tables speed OUT MODEL WEIGHTS TEXT SAMPLES ...
+python -m reproduction.sampler_tables growth OUT MODEL WEIGHTS SOURCE REFERENCE SAMPLES TEMPERATURE
+python -m reproduction.sampler_tables ranks OUT MODEL WEIGHTS SOURCE REFERENCE SAMPLES TEMPERATURE
+python -m reproduction.sampler_tables mbr_times OUT MODEL WEIGHTS TEXT SENTENCES SAMPLES
 """
 
 from __future__ import annotations
@@ -13,13 +16,19 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from dragoman.core.corpus import Corpus
 from dragoman.core.files import read_lines
+from dragoman.decision.settings import Decision
+from dragoman.evaluation.statistics.sampler_curves import CurveOptions, SamplerCurves, sampler_curves
+from dragoman.metrics.combined import parse_metric
 from dragoman.model.bundle import Model
 from dragoman.sampling.sampler import Sampler
-from dragoman.sampling.schedule import Sampling
+from dragoman.sampling.schedule import Sampling, Schedule
 from dragoman.search.translator import Translator
 from reproduction.collect import write_table
 
@@ -73,8 +82,7 @@ def disconnected(out: str, model: str, *texts: str) -> None:
 
 def speed(out: str, model: str, weights: str, text: str, *sizes: str) -> None:
     """Write the seconds that samples of the longest sentence of a text take, by their number."""
-    loaded = Model.load(model)
-    translator = Translator.of(loaded, loaded.read_weights(Path(weights)))
+    translator = _translator(model, weights)
     longest = max(read_lines(text), key=lambda line: len(line.split()))
     rows: Rows = [("words", "samples", "seconds")]
     for size in map(int, sizes):
@@ -86,11 +94,69 @@ def speed(out: str, model: str, weights: str, text: str, *sizes: str) -> None:
     write_table(Path(out), rows)
 
 
+def growth(out: str, *named: str) -> None:
+    """Write decisions by growing numbers of samples of two chains without jumps, and the decoder's scores."""
+    curves = _curves(*named, chains=2)
+    rows: Rows = [("initial", "samples", "measure", "value")]
+    rows += [tuple(row.values()) for row in curves.rows()]
+    decoder = (("best score so far", curves.beam_score), ("score, decoder", curves.beam_metric))
+    rows += [("decoder", size, measure, value) for size in curves.sizes for measure, value in decoder]
+    write_table(Path(out), rows)
+
+
+def ranks(out: str, *named: str) -> None:
+    """Write exact log-probabilities of sampled derivations of short sentences, the most frequent first."""
+    curves = _curves(*named, chains=1, initial="beam", hypotheses=0, ranked=10, ranked_words=9)
+    rows: Rows = [("sentence", "words", "rank", "count", "sampled", "best")]
+    for found in curves.starts[0].ranked:
+        each = zip(found.counts.tolist(), found.sampled.tolist(), found.best.tolist(), strict=True)
+        rows += [(found.number, found.words, rank, *row) for rank, row in enumerate(each, 1)]
+    write_table(Path(out), rows)
+
+
+def _curves(
+    model: str, weights: str, source: str, reference: str, samples: str, temperature: str, **options: Any
+) -> SamplerCurves:
+    translator = _translator(model, weights)
+    lines, scorer = list(read_lines(source)), parse_metric("bleu").scorer([Corpus.from_lines(read_lines(reference))])
+    chosen = CurveOptions(samples=int(samples), temperature=float(temperature), **options)
+    return sampler_curves(translator, lines, scorer, chosen, Schedule(jump_every=0), seed=1)
+
+
+def mbr_times(out: str, model: str, weights: str, text: str, sentences: str, samples: str) -> None:
+    """Write the processor seconds of one core that decisions about the first sentences of a text take, twice each."""
+    translator = _translator(model, weights)
+    lines = list(islice(read_lines(text), int(sentences)))
+    sampler = Sampler.of(translator, Sampling(samples=int(samples) // 2, chains=2, burn_in=100, temperature=0.1))
+    decisions = {
+        "max derivation by beam search": Decision.of("max-derivation"),
+        "n-best MBR": Decision.of("mbr", evidence="nbest"),
+        "lattice MBR": Decision.of("lattice-mbr", ["space=kbest"]),
+        "sampling MBR": Decision.of("mbr", evidence="samples"),
+    }
+    rows: Rows = [("decision", "sentences", "samples", "milliseconds")]
+    for name, decision in [*decisions.items()] * 2:
+        begun = time.process_time()
+        for evidence in decision.gather(translator, lines, draw=partial(sampler.evidence, seed=1, features=False)):
+            decision.rule.decide(evidence)
+        used = time.process_time() - begun
+        rows.append((name, len(lines), samples if decision.evidence == "samples" else "", 1000 * used / len(lines)))
+    write_table(Path(out), rows)
+
+
+def _translator(model: str, weights: str) -> Translator:
+    loaded = Model.load(model)
+    return Translator.of(loaded, loaded.read_weights(Path(weights) / "weights.txt"))
+
+
 if __name__ == "__main__":
     commands: dict[str, Callable[..., None]] = {
         "diagnosis": diagnosis,
         "join": join,
         "disconnected": disconnected,
         "speed": speed,
+        "growth": growth,
+        "ranks": ranks,
+        "mbr_times": mbr_times,
     }
     commands[sys.argv[1]](*sys.argv[2:])

@@ -11,6 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 
+from dragoman.core.options import read_toml
+
 #: Of steps like which none was ever done.
 UNKNOWN_SECONDS = 300.0
 
@@ -80,9 +82,15 @@ class Times:
                 continue
 
 
-def _published(files: Iterable[Path]) -> Iterable[Took]:
-    for path in files:
-        with path.open(encoding="utf-8", newline="") as stream:
+def _published(folders: Iterable[Path]) -> Iterable[Took]:
+    """Yield how long steps took by folders of results: experiments have a table, and measures a few values."""
+    for folder in folders:
+        took = read_toml(folder / "origin.toml").get("took")
+        if took and took["seconds"]:
+            yield Took(**took)
+        if not (folder / "times.csv").exists():
+            continue
+        with (folder / "times.csv").open(encoding="utf-8", newline="") as stream:
             for row in csv.DictReader(stream):
                 if float(row["whole"]):
                     yield Took(row["step"], row["kind"], int(row["lines"]), float(row["whole"]))

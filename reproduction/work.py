@@ -198,7 +198,9 @@ class Measure(Work):
 
     def collect(self, results: Path, times: Times, *, runtime: Runtime) -> None:
         """Take the files that the recipe keeps."""
-        collect_measure(self.folder / "out", self.recipe, results)
+        ((name, kind, lines),) = self.outline()
+        took = times.recorded(name) or Took(name, kind, lines, 0.0)
+        collect_measure(self.folder / "out", self.recipe, results, took)
 
 
 def works(papers: list[Paper], materials: Materials) -> Iterator[Work]:
