@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -78,6 +79,28 @@ class Results:
             base = self.numbers({**cell, **cell["base"]})
             return f"{fmean(values) - fmean(base):+.{decimals}f}" if base else MISSING
         return formatted(values, show, decimals)
+
+
+def standard_error(first: Sequence[float], second: Sequence[float]) -> float:
+    """Return the standard error of the difference between two means over runs.
+
+    >>> round(standard_error([1.0, 2.0, 3.0], [2.0, 2.0, 5.0]), 3)
+    1.155
+    """
+    return math.sqrt(sum(stdev(values) ** 2 / len(values) for values in (first, second) if len(values) > 1))
+
+
+def sign_flip(differences: Sequence[float]) -> float:
+    """Return the p-value of paired differences: the share of all changes of their signs with as large a mean.
+
+    >>> sign_flip([1.0, 2.0, 1.5, 0.5]), sign_flip([1.0, -1.0])
+    (0.125, 1.0)
+    """
+    observed = abs(sum(differences)) - 1e-12
+    sums = [0.0]
+    for difference in differences:
+        sums = [total + sign * difference for total in sums for sign in (-1, 1)]
+    return sum(abs(total) >= observed for total in sums) / len(sums)
 
 
 def formatted(values: Sequence[float], show: str, decimals: int) -> str:

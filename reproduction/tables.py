@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
-from reproduction.results import MISSING, Results
+from reproduction.results import MISSING, Results, sign_flip, standard_error
 
 
 def markdown(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -48,6 +49,37 @@ def significance(asked: Mapping[str, Any], results: Results) -> str | None:
     return f"Differences, {asked['from']}:\n\n{markdown(columns, shown)}"
 
 
+def comparison(asked: Mapping[str, Any], results: Results) -> str | None:
+    """Return differences of means over runs, beside their standard errors: of cells `a` and `b` of each row."""
+    common = {key: value for key, value in asked.items() if key not in ("title", "rows")}
+    lines = []
+    for row in asked["rows"]:
+        first, second = (results.numbers({**common, **row[side]}) for side in ("a", "b"))
+        if first and second:
+            difference, error = fmean(first) - fmean(second), standard_error(first, second)
+            ratio = f"{difference / error:+.1f}" if error else MISSING
+            lines.append([row["label"], f"{difference:+.2f}", f"{error:.2f}", ratio])
+    columns = ["", "difference", "standard error", "in standard errors"]
+    return f"{asked['title']}:\n\n{markdown(columns, lines)}" if lines else None
+
+
+def pooled(asked: Mapping[str, Any], results: Results) -> str | None:
+    """Return one test over experiments for each pair of methods: signs of the differences of means are changed."""
+    lines = []
+    for first, second in asked["pairs"]:
+        differences = []
+        for name in asked["from"]:
+            cell = {"from": name, "test set": asked["test set"]}
+            a, b = (results.numbers({**cell, "method": method}) for method in (first, second))
+            if a and b:
+                differences.append(fmean(a) - fmean(b))
+        if differences:
+            above = f"{sum(difference > 0 for difference in differences)} of {len(differences)}"
+            lines.append([first, second, f"{fmean(differences):+.2f}", above, f"{sign_flip(differences):.4f}"])
+    columns = ["", "against", "mean difference", "cells above", "p (exact, signs of the cells' differences changed)"]
+    return f"{asked['title']}:\n\n{markdown(columns, lines)}" if lines else None
+
+
 def listing(asked: Mapping[str, Any], results: Results) -> str | None:
     """Return rows of a file as they are: some columns, or with `pivot` a column for each value of one of them."""
     rows = results.select({"from": asked["from"], "file": asked["file"], **asked.get("where", {})})
@@ -65,11 +97,20 @@ def listing(asked: Mapping[str, Any], results: Results) -> str | None:
     return f"{asked['title']}:\n\n{markdown(columns, ([row[name] for name in columns] for row in rows))}"
 
 
+_KINDS = {
+    "ours": our_table,
+    "comparison": comparison,
+    "pooled": pooled,
+    "listing": listing,
+    "significance": significance,
+}
+
+
 def tables(plan: Mapping[str, Any], results: Results) -> Iterator[str]:
     """Yield the parts of a plan's section that are tables."""
     for paper in plan.get("paper", []):
         yield paper_table(paper)
-    for key, make in (("ours", our_table), ("listing", listing), ("significance", significance)):
+    for key, make in _KINDS.items():
         for asked in plan.get(key, []):
             found = make(asked, results)
             if found is not None:
