@@ -24,7 +24,7 @@ _HEADING = re.compile(r"\s{2,}(BOOK [IV]+\b|Psalm \d+\b|[A-Z]{2,}( AND [A-Z]+)?\
 class KjvWeb(Recipe):
     """Two versions from the packages `pythonbible-*`, aligned by book, chapter and verse.
 
-    Each verse is a document of its own, so the held-out sets are drawn from the whole book.
+    Each verse is a document of its own, so that the held-out sets are drawn from the whole book, or each chapter.
     """
 
     name: ClassVar[str] = "kjv-web"
@@ -33,6 +33,7 @@ class KjvWeb(Recipe):
 
     source: str = option("kjv", "version to translate from: any whose pythonbible package is installed")
     target: str = option("web", "version to translate into")
+    chapters: bool = option(False, "hold out whole chapters in place of verses")
     references: str | None = option(None, "further versions as references for dev and test, separated by commas")
 
     def gather(self, *, runtime: Runtime = Runtime()) -> Material:
@@ -46,9 +47,10 @@ class KjvWeb(Recipe):
             for number, version in enumerate(versions, 1):
                 texts.append(read_version(version))
                 progress_callback(number / len(versions))
+        unit = 1000 if self.chapters else 1
         source, target, *others = texts
         segments = [
-            Segment(str(verse), source[verse], target[verse], tuple(text.get(verse, "") for text in others))
+            Segment(str(verse // unit), source[verse], target[verse], tuple(text.get(verse, "") for text in others))
             for verse in sorted(source.keys() & target.keys())
         ]
         packages = tuple(_package(version) for version in versions)

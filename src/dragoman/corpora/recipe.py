@@ -189,6 +189,7 @@ class Recipe(BuildableCorpus):
     max_ratio: float = option(3.0, "maximum ratio of the sides' lengths, relative to the whole corpus", minimum=1)
     compress: bool = option(False, "write .gz files")
     tokenised: bool = option(False, "tokenise and lower-case the text by Moses' rules, as the benchmarks need it")
+    labels: bool = option(False, "write the name of each line's document to train.documents and so on")
 
     @abstractmethod
     def gather(self, *, runtime: Runtime = Runtime()) -> Material:
@@ -249,8 +250,14 @@ class Recipe(BuildableCorpus):
                     lines = [sides[side][row] for row in chosen]
                     if self.tokenised:
                         lines = material.tokenise(lines, side)
-                    with open_output(folder / f"{name}.{side}{'.gz' if self.compress else ''}") as stream:
-                        stream.writelines(f"{line}\n".encode() for line in lines)
+                    self._write(folder / f"{name}.{side}", lines)
+                if self.labels:
+                    self._write(folder / f"{name}.documents", [material.segments[row].document for row in chosen])
             with open_output(folder / "manifest.toml") as stream:
                 stream.write(manifest.to_toml().encode())
         return manifest
+
+    def _write(self, path: Path, lines: Sequence[str]) -> None:
+        """Write a file of the corpus, compressed if that was asked for."""
+        with open_output(path.with_name(f"{path.name}.gz") if self.compress else path) as stream:
+            stream.writelines(f"{line}\n".encode() for line in lines)

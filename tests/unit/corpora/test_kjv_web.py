@@ -5,6 +5,7 @@ import types
 import pytest
 
 from dragoman.core.errors import UsageError
+from dragoman.core.files import read_lines
 from dragoman.corpora.kjv_web import KjvWeb, read_version
 
 
@@ -68,6 +69,20 @@ def test_verses_are_aligned_by_number_and_references_follow(versions, tmp_path):
     assert numbers[0] == numbers[1] == numbers[2]
     assert len(numbers[0]) == 25
     assert [package.version for package in manifest.packages] == ["unknown"] * 3
+
+
+def test_chapters_are_held_out_whole_and_labelled(versions, tmp_path):
+    verses = [1000000 + 1000 * chapter + verse for chapter in range(1, 11) for verse in range(1, 6)]
+    versions("old", {v: f"thou hast number {v}" for v in verses})
+    versions("new", {v: f"you have number {v}" for v in verses})
+    KjvWeb(source="old", target="new", chapters=True, labels=True, compress=True, dev=5, test=15).build(tmp_path / "b")
+    found = {}
+    for part, chapters in (("train", 6), ("dev", 1), ("test", 3)):
+        lines, labels = (list(read_lines(tmp_path / f"b/{part}.{side}.gz")) for side in ("old", "documents"))
+        assert [line.split()[-1][:-3] for line in lines] == labels
+        found[part] = set(labels)
+        assert len(found[part]) == chapters
+    assert len(set.union(*found.values())) == 10
 
 
 def test_a_missing_version_says_what_to_install():
