@@ -9,6 +9,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,7 @@ def collect_measure(made: Path, recipe: Mapping[str, Any], out: Path, took: Took
     for name in recipe["keep"]:
         with (made / name).open(encoding="utf-8", newline="") as stream:
             write_table(out / Path(name).name, csv.reader(stream))
-    write_origin(out, {"step": took.step, "kind": took.kind, "lines": took.lines, "seconds": round(took.seconds, 1)})
+    write_origin(out, took)
 
 
 def write_table(path: Path, rows: Iterable[Sequence[object]]) -> None:
@@ -141,7 +142,7 @@ def _rounded(cell: object) -> object:
     return cell if number == int(number) and "." not in str(cell) else f"{number:.4f}".rstrip("0").rstrip(".")
 
 
-def write_origin(out: Path, took: Mapping[str, object] | None = None) -> None:
+def write_origin(out: Path, took: Took | None = None) -> None:
     """Write when, with which version and on what machine results were made, and how long that took if it is given."""
     commit = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], capture_output=True, text=True, cwd=HERE)
     values = {
@@ -149,7 +150,7 @@ def write_origin(out: Path, took: Mapping[str, object] | None = None) -> None:
         "commit": commit.stdout.strip(),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "machine": f"{os.cpu_count()} cores, {platform.machine()}",
-        **({"took": took} if took else {}),
+        **({"took": asdict(took)} if took else {}),
     }
     with open_output(out / "origin.toml") as stream:
         stream.write(format_toml(values).encode())

@@ -71,6 +71,7 @@ CLAIMS = """
 id = "first"
 says = "pro is better than mira"
 where = "table 1"
+criterion = "pro is above mira."
 plans = ["table-1"]
 verdict = "not run yet"
 

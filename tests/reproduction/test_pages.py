@@ -3,7 +3,7 @@
 import pytest
 
 from dragoman.core.errors import DataError
-from reproduction import pages
+from reproduction import pages, tables
 from reproduction.claims import confirm, read_claims, stale
 from reproduction.layout import Paper, expanded
 from reproduction.results import Results
@@ -20,6 +20,7 @@ def test_a_page_shows_the_papers_numbers_and_ours(paper, results):
     assert "| test | 1.0 | 2.0 |" in page
     assert "| test | 20.50 (0.71) | 22.00 (0.00) |" in page
     assert "**Cannot be told here.** There are only two." in page
+    assert "Criterion: pro is above mira." in page
     assert files[paper.folder / "figure-1.svg"].startswith("<svg")
     assert pages.page_files(paper) == files
 
@@ -82,6 +83,28 @@ def test_cells_are_selected_by_columns(paper, results):
     assert found.numbers({**cell, "method": ["mira", "pro"]}) == [20.0, 21.0, 22.0, 22.0]
     assert found.show({**cell, "method": "pro", "show": "change", "base": {"method": "mira"}}) == "+1.50"
     assert found.show({**cell, "method": "other"}) == "\u2013"
+
+
+def test_differences_have_standard_errors(paper, results):
+    rows = [
+        {"label": "pro", "a": {"method": "pro"}, "b": {"method": "mira"}},
+        {"label": "none", "a": {"method": "pro"}, "b": {"method": "other"}},
+    ]
+    asked = {"title": "Differences", "from": "both", "test set": "test", "rows": rows}
+    # 22 and 22 beside 20 and 21: the standard error is the root of 0.5 / 2.
+    assert "| pro | +1.50 | 0.50 | +3.0 |" in (found := tables.comparison(asked, Results(paper)))
+    assert "none" not in found
+
+
+def test_one_test_pools_experiments(paper, results):
+    for i, difference in enumerate((1.0, 2.0, 0.5, 3.0)):
+        folder = paper.results(f"cell-{i}")
+        folder.mkdir(parents=True)
+        rows = f"method,test set,score\na,test,{20 + difference}\nb,test,20\n"
+        (folder / "runs.csv").write_text(rows, encoding="utf-8")
+    asked = {"title": "All", "from": [f"cell-{i}" for i in range(5)], "test set": "test", "pairs": [["a", "b"]]}
+    # All four have one sign: of 16 changes of signs two are as extreme. The fifth was not run.
+    assert "| a | b | +1.62 | 4 of 4 | 0.1250 |" in tables.pooled(asked, Results(paper))
 
 
 def test_recipes_are_expanded_for_each_combination(root):

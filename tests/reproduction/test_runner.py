@@ -4,15 +4,19 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from reproduction.collect import write_origin
 from reproduction.layout import Paper
 from reproduction.materials import Materials
 from reproduction.runner import Settings, chosen, listing, run_all
 from reproduction.times import Times, Took
-from reproduction.work import works
+from reproduction.work import Step, Timed, works
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,6 +57,16 @@ def test_estimates_come_from_earlier_steps_by_their_lines(tmp_path):
     assert Times(times.file).estimate("a, seed 3", "a", 200) == 30.0
     assert Times(times.file).estimate("a, seed 3", "a", 0) == 30.0
     assert Times(times.file).estimate("b, seed 1", "b", 200) is None
+
+
+def test_a_step_takes_time_of_processors_and_results_keep_it(tmp_path):
+    times = Times(tmp_path / "times.jsonl")
+    Timed(Step("a", "a", 1, False, partial(time.sleep, 0.3)), times)()
+    took = times.recorded("a")
+    assert took.seconds < 0.2 < took.elapsed
+    assert took.share < 1
+    write_origin(tmp_path / "measure", replace(took, seconds=2.0))
+    assert Times(tmp_path / "none", (tmp_path / "measure",)).estimate("a", "a", 1) == 2.0
 
 
 def test_a_list_says_what_there_is_to_do(paper, materials):
