@@ -51,7 +51,7 @@ def results_of(work: Work, quick: Path | None) -> Path:
 
 def listing(all_works: Sequence[Work], times: Times, quick: Path | None) -> Iterator[str]:
     """Yield a line for each experiment and measure: how many steps are done, and how long the others will take."""
-    total = 0.0
+    total = assumed = 0.0
     for work in all_works:
         outline, seconds, unknown, done = work.outline(), 0.0, 0, 0
         states = [step.is_done for step in work.steps()] if work.is_ready else [False] * len(outline)
@@ -62,10 +62,11 @@ def listing(all_works: Sequence[Work], times: Times, quick: Path | None) -> Iter
             seconds += 0 if is_done else UNKNOWN_SECONDS if found is None else found
         state = "results are there" if (results_of(work, quick) / "origin.toml").exists() else ""
         guess = f"about {in_words(seconds)}{f' ({unknown} of unknown duration)' if unknown else ''}"
-        total += seconds
+        total, assumed = total + seconds, assumed + UNKNOWN_SECONDS * unknown
         left = "" if done == len(outline) else guess
         yield f"{work.title}: {done} of {len(outline)} steps done; {', '.join(filter(None, (left, state)))}"
-    yield f"in all about {in_words(total)} of one core"
+    assumption = f", {in_words(assumed)} of it assumed for steps of unknown duration" if assumed else ""
+    yield f"in all about {in_words(total)} of one core{assumption}"
 
 
 def run_all(all_works: Sequence[Work], times: Times, quick: Path | None, settings: Settings) -> bool:
