@@ -102,7 +102,7 @@ def faults(papers: Sequence[Paper], root: Path = HERE) -> Iterator[str]:
 def _opening(paper: Paper, claims: Sequence[Claim]) -> str:
     about = paper.about
     counts = Counter(claim.verdict for claim in claims)
-    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    told = ", ".join(f"{counts[verdict]} {_many(verdict)}" for verdict in VERDICTS if counts[verdict])
     parts = [
         f"# {about['title']}",
         _MADE.rstrip(),
@@ -153,6 +153,15 @@ def _state(plan: Mapping[str, Any], results: Results) -> str:
 
 def _text(plan: Mapping[str, Any], key: str, lead: str = "") -> list[str]:
     return [_wrapped(f"{lead}{plan[key].strip()}") + "\n"] if plan.get(key) else []
+
+
+def _many(verdict: str) -> str:
+    """Return a verdict on several claims.
+
+    >>> _many("holds in part"), _many("does not hold")
+    ('hold in part', 'do not hold')
+    """
+    return verdict.replace("holds", "hold").replace("does", "do")
 
 
 def _anchor(claim: Claim) -> str:
