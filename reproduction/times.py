@@ -60,7 +60,7 @@ class Times:
 
     def estimate(self, step: str, kind: str, lines: int) -> float | None:
         """Return how many seconds of processors a step will take, by itself earlier or by others of its kind."""
-        same = [took.seconds for took in self._all if took.step == step and took.lines == lines]
+        same = [took.seconds for took in self._all if (took.step, took.kind, took.lines) == (step, kind, lines)]
         if same:
             return fmean(same)
         like = [took for took in self._all if took.kind == kind and took.lines]
