@@ -28,7 +28,6 @@ from dragoman.cli.shell.loading import (
     Source,
     chosen_format,
     output_order,
-    read_numbers,
     with_id,
 )
 from dragoman.core.errors import DataError, UsageError
@@ -54,6 +53,7 @@ from dragoman.decision.mbr import Mbr
 from dragoman.decision.system_lists import join_systems, system_names
 from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.formats.nbest.format import NBestFormat
+from dragoman.formats.nbest.numbers import read_numbers
 from dragoman.formats.nbest.order import Id, IdOrderCheck, RequestedOrder
 from dragoman.metrics.pair_scores import PairScorer
 from dragoman.metrics.score_cache import ScoreCache

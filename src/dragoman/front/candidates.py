@@ -34,6 +34,7 @@ from dragoman.metrics.utility_metric import GivenMetric
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.runs.computed_features import features_of_weights
 from dragoman.tuning.runs.list_features import FeatureSource, feature_columns
 from dragoman.tuning.runs.rerank import (
     MARK,
@@ -145,7 +146,8 @@ def rerank(
     ("chrf", "comet:model=FOLDER") or as an object, which is averaged over the candidates of the sentence as in `mbr`,
     or if it needs no reference a quality estimate. `missing` is the rule for hypotheses without a number (NaN):
     "refuse", "drop" (these hypotheses), or a number to fill in; by default as the file of weights has it. A sentence
-    without hypotheses gives an empty string. `order` and `failed` are as in `mbr`.
+    without hypotheses gives an empty string. `order` and `failed` are as in `mbr`. A file of weights says which
+    language models and utilities it was tuned with; these features are computed unless they are given.
 
     >>> rerank([["a cat", "the cat"], ["dogs"]], {"comet": 1.0}, features={"comet": [0.2, 0.9, 0.5]})
     ['the cat', 'dogs']
@@ -160,6 +162,9 @@ def rerank(
     if missing is None:
         missing = "refuse" if isinstance(weights, Mapping) else missing_of_weights(weights)
     columns = _columns(features, candidates, given.lists)
+    if not isinstance(weights, Mapping):
+        kept = features_of_weights(weights, besides=columns)
+        columns |= {name: feature.column(given.lists, runtime=Runtime()) for name, feature in kept.items()}
     featured = with_features(given.lists, columns, missing=missing_from(missing), marks=marks)
     lists = GivenLists(featured, featured.texts()).arranged(order).lists
     unknown = [name for name in chosen if name not in lists.features.names]
