@@ -111,7 +111,7 @@ $(VENV)/installed-docs: $(VENV)/installed-test
 
 $(VENV)-neural/installed: $(SOURCES)
 	test -d $(VENV)-neural || $(PYTHON) -m venv $(VENV)-neural
-	$(VENV)-neural/bin/python -m pip --disable-pip-version-check -q install torch==2.13.0 \
+	$(VENV)-neural/bin/python -m pip --disable-pip-version-check -q install -c tests/neural/constraints.txt torch==2.13.0 \
 	  '.[bertscore,bleurt,comet,metricx,frames]' ctranslate2 hypothesis openai pytest pytest-randomly polars
 	touch $@
 

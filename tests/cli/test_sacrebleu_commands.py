@@ -112,6 +112,8 @@ COMMANDS = [
     "ref -i one -m bleu chrf --chrf-word-order 2 -lc -tok intl -s floor -sv 0.2 -f text",
     "ref -i one --smooth-method add-k --tokenize char",
     "ref -i one -m chrf -cw 1 -cc 5 --chrf-beta 3 --chrf-lowercase --chrf-whitespace --format text",
+    "ref ref2 -i one two -m chrf --chrf-eps-smoothing -f text",
+    "ref -i one -m chrf --chrf-eps-smoothing -cw 2 -sl",
     "ref -i one -m ter --ter-case-sensitive --ter-no-punct --ter-normalized --ter-asian-support",
     "ref ref2 -i one -m bleu chrf ter --confidence -f text",
     "ref -i one -m bleu --confidence --confidence-n 100 -w 2",

@@ -41,7 +41,7 @@ from dragoman.formats.nbest.order import IdOrderCheck, read_texts
 from dragoman.front.candidates import first_hypotheses
 from dragoman.metrics.references import read_references, reference_files
 from dragoman.metrics.score_cache import ScoreCache
-from dragoman.metrics.utility import names_utility
+from dragoman.metrics.utility import asks_models
 from dragoman.metrics.utility_metric import metric_of
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Tuner
@@ -185,7 +185,7 @@ def register(app: typer.Typer) -> None:
             found = f"has {len(references[0])} lines, but {wanted.path if wanted else file} has {len(lists)}"
             raise DataError(found, path=reference[0], expected="as many")
         lists, references = without_empty(lists, references, runtime=runtime)
-        store = ScoreCache(cache or ScoreCache.default_path()) if names_utility(metric) else None
+        store = ScoreCache(cache or ScoreCache.default_path()) if asks_models(metric) else None
         chosen, note = metric_of_lists(metric, lists, references, cache=store)
         begin = first_weights(lists) if start is None else _fitting(start, lists)
         problem = problem_of_lists(lists, chosen, references, runtime=runtime)

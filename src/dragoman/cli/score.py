@@ -30,7 +30,7 @@ from dragoman.metrics.metric import Metric
 from dragoman.metrics.references import Tokenisation
 from dragoman.metrics.score_cache import ScoreCache
 from dragoman.metrics.tokeniser_choice import ChosenMetrics, metrics_for, tokenises
-from dragoman.metrics.utility import UTILITIES, names_utility
+from dragoman.metrics.utility import UTILITIES, asks_models, names_utility
 
 _REFERENCE = "Reference translations, one sentence per line; repeatable. `ref` stands for ref0, ref1 ..."
 ReferenceFiles = Annotated[list[Path], typer.Option("--reference", help=_REFERENCE)]
@@ -341,7 +341,7 @@ def _chosen(
     labels: Sequence[str], texts: ScoredTexts, tokenise: Tokenisation | None, language: str | None, cache: Path | None
 ) -> ChosenMetrics:
     """Return the metrics; scores of neural ones are kept in the cache."""
-    store = ScoreCache(cache or ScoreCache.default_path()) if any(map(names_utility, labels)) else None
+    store = ScoreCache(cache or ScoreCache.default_path()) if any(map(asks_models, labels)) else None
     return metrics_for(
         labels,
         texts.references,
