@@ -67,8 +67,7 @@ def test_features_from_files_and_neural_lists(dragoman, files):
     lists = ["--candidates", files / "list.jsonl", "--feature", f"quality={files / 'quality'}"]
     result = dragoman("rerank", "tune", *lists, "--reference", files / "ref", "--out", files / "weights")
     assert result.code == 0, result.err
-    names = {line.split()[0] for line in (files / "weights").read_text(encoding="utf-8").splitlines()}
-    assert names == {"logprob", "quality"}
+    assert {*Weights.read(files / "weights")} == {"logprob", "quality"}
     assert dragoman("rerank", "apply", *lists, "--weights", files / "weights").out.split("\n")[0] == REFERENCES[0]
 
 

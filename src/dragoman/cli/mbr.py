@@ -16,7 +16,6 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from dragoman.cli.mbr_report import MbrReport, draw_first, write_matrix
 from dragoman.cli.score import Seed
 from dragoman.cli.shell.flags import ClusterMachine, command
 from dragoman.cli.shell.loading import (
@@ -30,6 +29,7 @@ from dragoman.cli.shell.loading import (
     output_order,
     with_id,
 )
+from dragoman.cli.shell.mbr_report import MbrReport, draw_first, write_matrix
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import open_output

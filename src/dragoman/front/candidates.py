@@ -25,7 +25,7 @@ from dragoman.decision.system_lists import join_systems
 from dragoman.formats.nbest.json_rows import FailurePolicy
 from dragoman.formats.nbest.order import read_texts
 from dragoman.front.candidate_lists import Candidates, GivenLists, Order, given_lists
-from dragoman.front.mbr_result import MbrResult, RatedCandidates
+from dragoman.front.chosen_texts import ChosenTexts, RatedCandidates
 from dragoman.front.texts import File, Text, file_of, lines_of, open_runtime, runtime_of
 from dragoman.metrics.pair_scores import PairScorer
 from dragoman.metrics.score_cache import ScoreCache
@@ -71,7 +71,7 @@ def mbr(
     failed: FailurePolicy | None = None,
     threads: int | None = None,
     cluster: str | None = None,
-) -> MbrResult:
+) -> ChosenTexts:
     """Choose for each sentence the candidate with the highest expected utility (minimum Bayes risk).
 
     The result is a list of texts with `scores`, `nbest(n)`, `diverse(n)`, `frame()` and `report`.
@@ -126,7 +126,7 @@ def mbr(
         hypotheses.probabilities,
         given.lists.sentence_ids,
     )
-    return MbrResult.of_best(rated, estimation.report)
+    return ChosenTexts.of_best(rated, estimation.report)
 
 
 def rerank(
@@ -138,8 +138,11 @@ def rerank(
     order: Order | None = None,
     failed: FailurePolicy | None = None,
     missing: Missing | None = None,
-) -> list[str]:
+) -> ChosenTexts:
     """Return the best hypothesis of each list under the given weights: a mapping, or a file from `rerank tune`.
+
+    The result is a list of texts with `scores`, `nbest(n)`, `diverse(n)` and `frame()`, as that of `mbr`; values are
+    weighted sums of features, and probabilities are proportional to their exponentials.
 
     `features` are additional features by name: numbers, one for each hypothesis in the order of the lists; a function
     of the texts of all hypotheses, or of their texts and sources, that returns as many numbers; or a utility, by name
@@ -171,8 +174,11 @@ def rerank(
     if unknown:
         raise UsageError(f"there is a weight for '{unknown[0]}', which no hypothesis has")
     best = rerank_nbest(lists, chosen if isinstance(chosen, Weights) else Weights(chosen))
-    found = first_hypotheses(best)
-    return [found.get(i, "") for i in range(len(best))]
+    owners = np.repeat(np.arange(len(best)), np.diff(best.sentences))
+    shares = np.exp(best.scores - best.scores[best.sentences[:-1][owners]])
+    shares /= np.bincount(owners, shares, minlength=len(best))[owners]
+    texts = Corpus(best.vocab, best.hypotheses).lines()
+    return ChosenTexts.of_best(RatedCandidates(texts, best.sentences, best.scores, shares, best.sentence_ids))
 
 
 def first_hypotheses(lists: NBest) -> dict[int, str]:

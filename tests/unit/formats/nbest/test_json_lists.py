@@ -219,12 +219,12 @@ def test_what_a_text_holds_says_nothing_of_the_style(tmp_path):
 @pytest.mark.parametrize("key", ["hyps", "candidates", "samples"])
 def test_lists_of_strings_are_lists_of_hypotheses(tmp_path, key):
     path, out = tmp_path / "lists.jsonl", tmp_path / "out.jsonl"
-    rows = [{"source": "maison", key: ["a house", "", "the\nhouse"], "topic": 3}]
+    rows = [{"source": "maison", key: ["a house", "a", "the\nhouse"], "topic": 3}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     lists = read_nbest(path)
-    assert lists.texts() == ["a house", "", "the\nhouse"]
+    assert lists.texts() == ["a house", "a", "the house"]
     assert lists.sources[0] == "maison"
     NBEST_FORMATS.get("jsonl")().write(out, lists)
     first = json.loads(out.read_text(encoding="utf-8").splitlines()[0])
     assert (first["src"], first["topic"]) == ("maison", 3)
-    assert [one["text"] for one in first["hyps"]] == ["a house", "", "the\nhouse"]
+    assert [one["text"] for one in first["hyps"]] == ["a house", "a", "the\nhouse"]
