@@ -1,26 +1,28 @@
 """MBR by any utility: estimators that need fewer calls, and the time of the kernels, beside mbrs where it is installed.
 
     python benchmarks/utilities.py --nbest ../shared/data/moses/fr-en/val.merged.nbest.gz --references val.en.gz
+    python benchmarks/utilities.py --nbest val.merged.nbest.gz --references val.en.gz --begin 120 --sentences 200
     python benchmarks/utilities.py --nbest val.merged.nbest.gz --only speed
-    python benchmarks/utilities.py --nbest val.merged.nbest.gz --only mbrs --sentences 120 --runs 1
-    python benchmarks/utilities.py --nbest val.merged.nbest.gz --only speed --candidates 1000 --sentences 20
+    python benchmarks/utilities.py --nbest val.merged.nbest.gz --only mbrs --runs 1
 
 The first table has each estimator with chrF as a function, so that each call counts: the calls made, how often the
 choice is the exact one, the expected utility of the choices, their gain over the first candidate, and their BLEU. The
-second has processor time per list with one thread, loading left out. The third, where mbrs is installed, has its time
-on the clock with one worker beside ours, and how often both choose the same. Lists are the first distinct strings of
-a file, which stand for samples.
+defaults of estimators were chosen with the second command, on other lists than those of the first. The second table
+has processor time per list with one thread, loading left out. The third, where mbrs is installed, has its time on the
+clock with one worker beside ours, and how often both choose the same. Lists are the first distinct strings of a file,
+which stand for samples.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dragoman.core.corpus import Corpus
 from dragoman.core.nbest import NBest
@@ -37,8 +39,18 @@ from dragoman.metrics.chrf import Chrf
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.pair_scores import PairScorer
 from dragoman.metrics.utility import utility_of
+from dragoman.tuning.problems.problem import best_rows
 from quick import parse_arguments
 from timing import best_of
+
+#: Estimators with their options. The cheap utility of coarse-to-fine must be another than the one that it stands for.
+ESTIMATED: dict[str, dict[str, object]] = {
+    "pruned": {},
+    "centroids": {},
+    "low-rank": {},
+    "coarse-to-fine": {"cheap": "bleu"},
+    "aggregated": {},
+}
 
 
 def slow_chrf(hypotheses: list[str], references: list[str], sources: list[str]) -> ArrayLike:
@@ -46,56 +58,75 @@ def slow_chrf(hypotheses: list[str], references: list[str], sources: list[str]) 
     return utility_of("chrf").score(hypotheses, references, sources)
 
 
-def lists_of(path: Path, candidates: int, sentences: int | None) -> tuple[NBest, list[int]]:
+def lists_of(path: Path, candidates: int, sentences: int | None, begin: int = 0) -> tuple[NBest, list[int]]:
     """Return the first distinct strings of each list that has enough of them, and the numbers of these sentences.
+
+    The first `begin` of these lists are left out.
 
     If no list has enough, those of neighbouring sentences are one list; such candidates share less than others would.
     """
     every = read_nbest(path).distinct(words_only=True)
-    enough = np.flatnonzero(np.diff(every.sentences) >= candidates)[:sentences]
+    enough = np.flatnonzero(np.diff(every.sentences) >= candidates)[begin:][:sentences]
     if not len(enough):
         bounds = np.arange(0, len(every.scores) + 1, candidates)[: None if sentences is None else sentences + 1]
         joined = replace(every.kept(np.arange(bounds[-1])), sentences=bounds, ids=None, sources=None, references=None)
         return joined, [*range(len(joined))]
     lists = every.take(enough)
-    rows = np.concatenate([np.arange(begin, begin + candidates) for begin in lists.sentences[:-1].tolist()])
+    rows = np.concatenate([np.arange(first, first + candidates) for first in lists.sentences[:-1].tolist()])
     return lists.kept(rows), enough.tolist()
 
 
 def compare(lists: NBest, references: Corpus) -> None:
     """Print calls, agreement and scores of each estimator."""
     posterior = Posterior.of_nbest(lists, weights_from="uniform")
+    exact, _ = expected_gains(Chrf(), posterior, posterior)
+    first = posterior.sentences[:-1]
+    best = best_rows(exact, posterior.sentences)
     scorer = Bleu().scorer([references])
+    pairs = int(np.diff(posterior.sentences) @ np.diff(posterior.sentences))
+
+    def row(name: str, calls: int, chosen: NDArray[np.int64]) -> str:
+        texts = Corpus(posterior.vocab, posterior.strings.take(chosen))
+        numbers = (
+            f"{100 * calls / pairs:.1f}",
+            f"{100 * float((chosen == best).mean()):.1f}",
+            f"{100 * exact[chosen].sum() / exact[best].sum():.2f}",
+            f"{100 * (exact[chosen] - exact[first]).sum() / (exact[best] - exact[first]).sum():.1f}",
+            f"{float(scorer.score(scorer.statistics(texts).sum(axis=0))):.2f}",
+        )
+        return f"| {name} | {' | '.join(numbers)} |"
+
     columns = ["calls, % of all pairs", "same choice, %", "expected utility, % of exact", "gain, % of exact", "BLEU"]
     print(f"| estimator | {' | '.join(columns)} |\n|---|---|---|---|---|---|")
-    for name in ESTIMATORS.names():
+    print(row("first candidate", 0, first))
+    print(row("exact", pairs, best))
+    for name, settings in ESTIMATED.items():
         utility = utility_of("chrf") if name == "aggregated" else utility_of(slow_chrf)
-        estimation = UtilityEstimation(PairScorer(utility), ESTIMATORS.get(name)(), check=len(lists))
+        estimator = ESTIMATORS.get(name).from_dict(settings)
+        estimation = UtilityEstimation(PairScorer(utility), estimator)
         values = estimation.expected(posterior, posterior)
-        chosen = Decisions.of_best(posterior.vocab, posterior.strings, values, posterior.sentences)
-        statistics = scorer.statistics(chosen.corpus)
-        report, regret = estimation.report, estimation.report.regret
-        print(
-            f"| {name} | {100 * report.calls / report.pairs:.1f} | {100 * regret.same_choice / regret.sentences:.1f}"
-            f" | {100 * regret.chosen / regret.exact:.2f} | {100 * regret.kept_gain:.1f}"
-            f" | {float(scorer.score(statistics.sum(axis=0))):.2f} |"
-        )
+        called = name + "".join(f", {option}={value}" for option, value in settings.items())
+        print(row(called, estimation.report.calls, best_rows(values, posterior.sentences)))
 
 
-def time_kernels(lists: NBest, runs: int) -> None:
+def time_kernels(lists: NBest, long_lists: NBest, runs: int) -> None:
     """Print processor time per list."""
-    posterior, one = Posterior.of_nbest(lists, weights_from="uniform"), Runtime()
-    works = {
-        "BLEU, add-one smoothing": lambda: expected_gains(Bleu(), posterior, posterior, runtime=one),
-        "BLEU, exponential smoothing": lambda: expected_gains(
-            Bleu(sentence_smoothing="exp"), posterior, posterior, runtime=one
-        ),
-        "chrF": lambda: expected_gains(Chrf(), posterior, posterior, runtime=one),
-        "chrF, aggregated": lambda: aggregated_scores(Chrf(), posterior, posterior, runtime=one),
+    one = Runtime()
+
+    def milliseconds(work: Callable[[Posterior], object], nbest: NBest) -> str:
+        posterior = Posterior.of_nbest(nbest, weights_from="uniform")
+        return f"{1000 * best_of(runs, lambda: work(posterior)).processor / len(nbest):.2f}"
+
+    works: dict[str, Callable[[Posterior], object]] = {
+        "BLEU, add-one smoothing": lambda of: expected_gains(Bleu(), of, of, runtime=one),
+        "BLEU, exponential smoothing": lambda of: expected_gains(Bleu(sentence_smoothing="exp"), of, of, runtime=one),
+        "chrF": lambda of: expected_gains(Chrf(), of, of, runtime=one),
+        "chrF, aggregated": lambda of: aggregated_scores(Chrf(), of, of, runtime=one),
     }
-    print("| expected utilities | ms per list |\n|---|---|")
+    sizes = [f"{int(np.diff(one.sentences)[0]):,} candidates, ms per list" for one in (lists, long_lists)]
+    print(f"| expected utilities | {' | '.join(sizes)} |\n|---|---|---|")
     for name, work in works.items():
-        print(f"| {name} | {1000 * best_of(runs, work).processor / len(lists):.2f} |")
+        print(f"| {name} | {milliseconds(work, lists)} | {milliseconds(work, long_lists)} |")
 
 
 def compare_with_mbrs(lists: NBest, runs: int) -> None:
@@ -139,19 +170,21 @@ def main() -> None:
     parser.add_argument("--nbest", type=Path, required=True)
     parser.add_argument("--references", type=Path)
     parser.add_argument("--candidates", type=int, default=100)
-    parser.add_argument("--sentences", type=int, default=100)
+    parser.add_argument("--sentences", type=int, default=120)
+    parser.add_argument("--begin", type=int, default=0)
+    parser.add_argument("--long", type=int, nargs=2, default=[1000, 20], help="candidates and lists of a second size")
     parser.add_argument("--only", choices=["calls", "speed", "mbrs"])
     parser.add_argument("--runs", type=int, default=3)
     arguments = parse_arguments(
         parser,
         "--nbest {moses}/moses/fr-en/val.merged.nbest.gz --references {data}/multi30k/val.en.gz"
-        " --candidates 3 --sentences 4 --runs 1",
+        " --candidates 3 --sentences 4 --long 6 2 --runs 1",
     )
-    lists, numbers = lists_of(arguments.nbest, arguments.candidates, arguments.sentences)
+    lists, numbers = lists_of(arguments.nbest, arguments.candidates, arguments.sentences, arguments.begin)
     if arguments.only in (None, "calls") and arguments.references is not None:
         compare(lists, Corpus.read(arguments.references).take(np.array(numbers)))
     if arguments.only in (None, "speed"):
-        time_kernels(lists, arguments.runs)
+        time_kernels(lists, lists_of(arguments.nbest, *arguments.long)[0], arguments.runs)
     if arguments.only == "mbrs":
         compare_with_mbrs(lists, arguments.runs)
 

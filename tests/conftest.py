@@ -40,10 +40,11 @@ def pytest_collection_modifyitems(config, items):
 def pytest_pyfunc_call(pyfuncitem):
     """Run a test that asks for `monkeypatch` in a fork: what it patches, changes or leaves, nobody else sees.
 
-    One that is marked `needs_threads` stays here: those of its fixtures, a cluster's say, are not there in a fork.
+    One that is marked `needs_threads` stays here: those of its fixtures, a cluster's say, are not there in a fork. So
+    do all tests once PyTorch is loaded: what it computes with threads waits in a fork for threads that are not there.
     """
     wanted = inspect.signature(pyfuncitem.obj).parameters
-    if "monkeypatch" not in wanted or pyfuncitem.get_closest_marker("needs_threads"):
+    if "monkeypatch" not in wanted or pyfuncitem.get_closest_marker("needs_threads") or "torch" in sys.modules:
         return None
     run_in_fork(pyfuncitem.obj, {name: pyfuncitem.funcargs[name] for name in wanted})
     return True

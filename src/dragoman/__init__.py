@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dragoman.front.candidates import join_candidates, mbr, rerank, tune_reranker
+    from dragoman.front.chosen_texts import ChosenTexts
     from dragoman.front.conversion import adapt, load_cdec, load_joshua, load_moses, mix
     from dragoman.front.example import example
-    from dragoman.front.mbr_result import MbrResult
     from dragoman.front.normalisation import Normaliser, normaliser
     from dragoman.front.run import TuningRun
     from dragoman.front.scoring import Comparison, Score, compare, score
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from dragoman.front.word_classes import word_classes
 
 __all__ = [
+    "ChosenTexts",
     "Comparison",
-    "MbrResult",
     "Normaliser",
     "Score",
     "System",
@@ -67,7 +67,7 @@ _HOMES = {
     "example": ("example",),
     "normalisation": ("Normaliser", "normaliser"),
     "run": ("TuningRun",),
-    "mbr_result": ("MbrResult",),
+    "chosen_texts": ("ChosenTexts",),
     "system": ("System", "load", "train"),
     "word_classes": ("word_classes",),
 }

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dragoman as dm
+from dragoman.core.feature_rows import Weights
 from dragoman.core.progress import DragomanWarning
 
 REFERENCES = ["the house is blue", "a dog barks", "we see the sea"]
@@ -66,8 +67,7 @@ def test_features_from_files_and_neural_lists(dragoman, files):
     lists = ["--candidates", files / "list.jsonl", "--feature", f"quality={files / 'quality'}"]
     result = dragoman("rerank", "tune", *lists, "--reference", files / "ref", "--out", files / "weights")
     assert result.code == 0, result.err
-    names = {line.split()[0] for line in (files / "weights").read_text(encoding="utf-8").splitlines()}
-    assert names == {"logprob", "quality"}
+    assert {*Weights.read(files / "weights")} == {"logprob", "quality"}
     assert dragoman("rerank", "apply", *lists, "--weights", files / "weights").out.split("\n")[0] == REFERENCES[0]
 
 
@@ -210,7 +210,7 @@ def test_several_systems_and_computed_features(dragoman, files):
     made = ["--lm", f"lm={lm}", "--utility-feature", "agreement=chrf", "--length"]
     tuned = dragoman("rerank", "tune", *lists, *made, "--reference", files / "ref", "--out", files / "w")
     assert tuned.code == 0, tuned.err
-    names = [line.split()[0] for line in (files / "w").read_text(encoding="utf-8").splitlines()]
+    names = [*Weights.read(files / "w")]
     assert sorted(names) == ["agreement", "length", "lm", "logprob.a", "logprob.b", "system.a", "system.b"]
     out = files / "sorted.jsonl"
     found = dragoman("rerank", "apply", *lists, *made, "--weights", files / "w", "--out", out)
@@ -232,3 +232,37 @@ def test_help_lists_the_methods_that_take_lists(dragoman, files):
     refused = dragoman("rerank", "tune", *tune, "--method", "samplerank")
     assert refused.code == 2
     assert "lists need one of" in refused.error
+
+
+ARPA = "\\data\\\nngram 1=4\n\n\\1-grams:\n-1.0\t<unk>\n-99\t<s>\n-1.0\t</s>\n-0.5\tthe\n\n\\end\\\n"
+
+
+def test_weights_say_how_features_are_computed(dragoman, files):
+    (files / "lm.arpa").write_text(ARPA, encoding="utf-8")
+    (files / "numbers").write_text("0\n1\n0\n1\n0\n1\n", encoding="utf-8")
+    lists, weights = ["--candidates", files / "list.gz"], files / "weights"
+    computed = ["--lm", f"lm={files / 'lm.arpa'}", "--utility-feature", "agreement=chrf", "--length"]
+    numbers = ["--feature", f"numbers={files / 'numbers'}"]
+    tuned = dragoman(
+        "rerank", "tune", *lists, "--reference", files / "ref", *computed, *numbers, "--out", weights, "--method", "pro"
+    )
+    assert tuned.code == 0, tuned.err
+    whole = dragoman("rerank", "apply", *lists, "--weights", weights, *computed, *numbers)
+    short = dragoman("rerank", "apply", *lists, "--weights", weights, *numbers)
+    assert (short.code, short.out) == (0, whole.out)
+    assert dm.rerank(files / "list.gz", weights, features={"numbers": [0, 1] * 3}) == short.out.splitlines()
+
+    result = dragoman("rerank", "apply", *lists, "--weights", weights)
+    assert result.code != 0
+    assert "tuned with numbers from numbers as 'numbers'" in result.err
+    assert "--feature numbers=FILE" in result.err
+    (files / "lm.arpa").write_text(ARPA.replace("-0.5", "-0.6"), encoding="utf-8")
+    result = dragoman("rerank", "apply", *lists, "--weights", weights, *numbers)
+    assert "which has changed" in result.err
+    assert dragoman("rerank", "apply", *lists, "--weights", weights, *numbers, *computed).code == 0
+    (files / "lm.arpa").unlink()
+    result = dragoman("rerank", "apply", *lists, "--weights", weights, *numbers)
+    assert "which is not there" in result.err
+    assert "--lm lm=PATH" in result.err
+    weights.write_text("# feature: nonsense\n" + weights.read_text(encoding="utf-8"), encoding="utf-8")
+    assert "weights:1: has a comment on a feature" in dragoman("rerank", "apply", *lists, "--weights", weights).err

@@ -112,6 +112,8 @@ COMMANDS = [
     "ref -i one -m bleu chrf --chrf-word-order 2 -lc -tok intl -s floor -sv 0.2 -f text",
     "ref -i one --smooth-method add-k --tokenize char",
     "ref -i one -m chrf -cw 1 -cc 5 --chrf-beta 3 --chrf-lowercase --chrf-whitespace --format text",
+    "ref ref2 -i one two -m chrf --chrf-eps-smoothing -f text",
+    "ref -i one -m chrf --chrf-eps-smoothing -cw 2 -sl",
     "ref -i one -m ter --ter-case-sensitive --ter-no-punct --ter-normalized --ter-asian-support",
     "ref ref2 -i one -m bleu chrf ter --confidence -f text",
     "ref -i one -m bleu --confidence --confidence-n 100 -w 2",
@@ -246,3 +248,18 @@ def test_a_source_and_a_missing_library_are_one_sentence(dragoman, folder):
     assert "install" in dragoman(*line).error or "cannot load the model" in dragoman(*line).error
     (folder / "short").write_text("one line\n")
     assert "short: has 1 lines, but the reference ref has 30" in dragoman(*line, "--source", "short").error
+
+
+@pytest.mark.parametrize("flag", ["--echo", "--download", "--list", "--cite", "--origlang", "-d", "--encoding"])
+def test_flags_that_are_not_here_say_what_to_do(dragoman, folder, flag):
+    result = dragoman("score", "ref", "-i", "one", flag)
+    assert result.code != 0
+    assert f"{flag} is " in result.err
+    assert "expected" in result.err
+
+
+def test_tokenisers_of_sentencepiece_do_not_download(dragoman, folder, monkeypatch):
+    monkeypatch.setattr("sacrebleu.utils.SACREBLEU_DIR", str(folder))
+    result = dragoman("score", "ref", "-i", "one", "-tok", "flores101")
+    assert "Dragoman downloads nothing; expected it as" in result.err
+    assert str(folder / "models" / "sacrebleu_tokenizer_spm.model") in result.err

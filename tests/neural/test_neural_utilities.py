@@ -1,6 +1,9 @@
 """Neural metrics with tiny random models that their own libraries build, save and load; nothing is downloaded."""
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -234,7 +237,6 @@ class TestScoresOfTexts:
         expected = utility_of(metric).score(HYPOTHESES, [""] * 4, SOURCES)
         assert dm.score(HYPOTHESES, metric=metric, sources=SOURCES).value == pytest.approx(np.mean(expected), abs=1e-6)
 
-    @pytest.mark.needs_threads  # PyTorch's do not survive a fork
     def test_the_command_keeps_scores_in_its_cache(self, comet, tmp_path, monkeypatch, capsys):
         from dragoman.cli.main import main
 
@@ -275,3 +277,32 @@ class TestScoresOfTexts:
         weights = dm.tune_reranker(lists, references, metric=metric, sources=sources, features=features, progress=False)
         best = [some[int(scores[3 * i : 3 * i + 3].argmax())] for i, some in enumerate(lists)]
         assert dm.rerank(lists, weights, features=features) == best
+
+    def test_commands_with_two_threads_end(self, comet, tmp_path):
+        """Processes of their own, as users start them: nothing forks beside PyTorch's threads."""
+        rows = [
+            {"id": i, "src": source, "hyps": [{"text": text, "logprob": -1.0} for text in HYPOTHESES if text]}
+            for i, source in enumerate(SOURCES)
+        ]
+        (tmp_path / "lists").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (tmp_path / "ref").write_text("".join(f"{line}\n" for line in REFERENCES))
+        metric, lists = f"comet:model={comet}", ["--candidates", "lists", "--format", "jsonl"]
+        shared = ["--cache", "kept", "--threads", "2"]
+        tune = [*lists, "--reference", "ref", "--utility-feature", f"agreement={metric}", "--length", "--out", "w"]
+        commands = [
+            ["mbr", *lists, "--utility", metric, "--estimator", "pruned", "--check", "2", *shared],
+            ["rerank", "tune", *tune, "--metric", f"0.5*bleu+50*comet(model={comet})", "--folds", "2", *shared],
+            ["rerank", "apply", *lists, "--weights", "w"],
+        ]
+        environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+        for command in commands:
+            done = subprocess.run(
+                [sys.executable, "-W", "ignore", "-c", "from dragoman.cli.main import main; main()", *command],
+                cwd=tmp_path,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=600,
+            )
+            assert done.returncode == 0, done.stderr
+        assert len(done.stdout.splitlines()) == len(SOURCES)

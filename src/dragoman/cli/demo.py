@@ -11,7 +11,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from dragoman.cli.demo_story import Story, show
+from dragoman.cli.shell.demo_story import Story, show
 from dragoman.cli.shell.flags import Machine, command
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, write_error

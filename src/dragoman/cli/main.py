@@ -20,6 +20,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from dragoman.cli.shell.arguments import refuse_absent, repeat_flags
 from dragoman.core.errors import DragomanError, write_error
 from dragoman.core.options import RENAMED, current_name, renaming
 from dragoman.core.progress import live_progress
@@ -53,9 +54,11 @@ class HelpCommand(TyperCommand):
     """A command whose help has a section for its arguments, and one for each panel of its options.
 
     `several` has options that may be followed by several values, as in `-m bleu chrf`, with a test of what is a value.
+    `absent` has flags of another program that the command does not have, with what to do instead.
     """
 
     several: ClassVar[Mapping[str, Callable[[str], bool]]] = {}
+    absent: ClassVar[Mapping[str, str]] = {}
 
     def format_help_text(self, ctx: Context, formatter: Any) -> None:
         """Write the description of the command and its examples."""
@@ -67,6 +70,7 @@ class HelpCommand(TyperCommand):
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """Parse flags, old names included."""
+        refuse_absent(args, self.absent)
         known = {flag.removeprefix("--").replace("-", "_"): flag for option in self.params for flag in option.opts}
         return super().parse_args(ctx, repeat_flags([_current_flag(arg, known) for arg in args], self._repeatable()))
 
@@ -78,32 +82,6 @@ class HelpCommand(TyperCommand):
             if option.name == name
             for flag in option.opts
         }
-
-
-def repeat_flags(arguments: Sequence[str], several: Mapping[str, Callable[[str], bool]]) -> list[str]:
-    """Repeat an option before each of its values.
-
-    >>> repeat_flags(["-m", "bleu", "chrf", "out"], {"-m": lambda value: value != "out"})
-    ['-m', 'bleu', '-m', 'chrf', 'out']
-    """
-    found: list[str] = []
-    flag, values = "", 0
-    for at, argument in enumerate(arguments):
-        if argument == "--":
-            return [*found, *arguments[at:]]
-        if argument in several:
-            flag, values = argument, 0
-        elif argument.startswith("-") and argument != "-":
-            flag = ""
-        elif flag:
-            values += 1
-            if values > 1:
-                if several[flag](argument):
-                    found.append(flag)
-                else:
-                    flag = ""
-        found.append(argument)
-    return found
 
 
 def _current_flag(argument: str, known: Mapping[str, str]) -> str:

@@ -16,7 +16,6 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from dragoman.cli.mbr_report import MbrReport, draw_first, write_matrix
 from dragoman.cli.score import Seed
 from dragoman.cli.shell.flags import ClusterMachine, command
 from dragoman.cli.shell.loading import (
@@ -28,9 +27,9 @@ from dragoman.cli.shell.loading import (
     Source,
     chosen_format,
     output_order,
-    read_numbers,
     with_id,
 )
+from dragoman.cli.shell.mbr_report import MbrReport, draw_first, write_matrix
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import open_output
@@ -54,6 +53,7 @@ from dragoman.decision.mbr import Mbr
 from dragoman.decision.system_lists import join_systems, system_names
 from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.formats.nbest.format import NBestFormat
+from dragoman.formats.nbest.numbers import read_numbers
 from dragoman.formats.nbest.order import Id, IdOrderCheck, RequestedOrder
 from dragoman.metrics.pair_scores import PairScorer
 from dragoman.metrics.score_cache import ScoreCache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -25,7 +25,6 @@ from dragoman.cli.shell.loading import (
     Source,
     chosen_format,
     output_order,
-    read_numbers,
     with_id,
 )
 from dragoman.core.errors import DataError, UsageError
@@ -42,12 +41,12 @@ from dragoman.formats.nbest.order import IdOrderCheck, read_texts
 from dragoman.front.candidates import first_hypotheses
 from dragoman.metrics.references import read_references, reference_files
 from dragoman.metrics.score_cache import ScoreCache
-from dragoman.metrics.utility import MetricUtility, names_utility, utility_of
+from dragoman.metrics.utility import asks_models
 from dragoman.metrics.utility_metric import metric_of
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.problems.problem import Problem
-from dragoman.tuning.runs.list_features import language_model_scores, lengths, of_file, utility_scores
+from dragoman.tuning.runs.computed_features import ComputedFeature, features_of_weights
 from dragoman.tuning.runs.rerank import (
     MARK,
     Missing,
@@ -168,7 +167,7 @@ def register(app: typer.Typer) -> None:
         metric_of(metric)  # refuses what it cannot read before anything else is read
         by_id, wanted = _references_by_id(reference), output_order(order, source)
         references = read_references(reference, runtime=runtime) if by_id is None else []
-        made = _ComputedFeatures(feature, lm, utility_feature, length)
+        made = _computed_features(feature, lm, utility_feature, length=length)
         asked = _ListRequest(candidates, format_name, format_option, made, missing_from(missing or "refuse"))
         # Sentences without hypotheses are skipped below, whether or not the file marks them as failed.
         failed = "refuse" if failed == "refuse" else None
@@ -186,7 +185,7 @@ def register(app: typer.Typer) -> None:
             found = f"has {len(references[0])} lines, but {wanted.path if wanted else file} has {len(lists)}"
             raise DataError(found, path=reference[0], expected="as many")
         lists, references = without_empty(lists, references, runtime=runtime)
-        store = ScoreCache(cache or ScoreCache.default_path()) if names_utility(metric) else None
+        store = ScoreCache(cache or ScoreCache.default_path()) if asks_models(metric) else None
         chosen, note = metric_of_lists(metric, lists, references, cache=store)
         begin = first_weights(lists) if start is None else _fitting(start, lists)
         problem = problem_of_lists(lists, chosen, references, runtime=runtime)
@@ -194,7 +193,7 @@ def register(app: typer.Typer) -> None:
         tuned = tune_problem(tuner, problem, vector, seed=seed, runtime=runtime)
         if not np.any(tuned):
             raise DataError(f"{method} gave weights that are all zero", path=file)
-        write_reranker(out, Weights(dict(zip(problem.names, tuned.tolist(), strict=True))), asked.missing)
+        write_reranker(out, Weights(dict(zip(problem.names, tuned.tolist(), strict=True))), asked.missing, made)
         terminal.output().print(_choice_table(f"{file}: {metric}", problem, tuned, seed))
         if folds:
             validated = cross_validate(
@@ -234,14 +233,16 @@ def register(app: typer.Typer) -> None:
         """Print the best hypothesis of each list under the given weights.
 
         Lines are in the order of the file, as in `dragoman mbr`; OpenAI batches and tables, whose lines have no fixed
-        order, are sorted by their ids in natural order (req-2 before req-17). Give the flags that make features (--lm,
-        --utility-feature, --length, --feature) as for tuning; --missing is kept in the weights' file.
+        order, are sorted by their ids in natural order (req-2 before req-17). The file of weights says how features are
+        computed (--lm, --utility-feature, --length) and treats missing numbers (--missing); these flags change it. Only
+        numbers of --feature must be given for the new lists.
         """
         runtime = Machine().runtime()
         wanted = output_order(order, source)
         marks = [name for name in Weights.read(weights) if name.endswith(MARK)]
         rule = missing_of_weights(weights) if missing is None else missing_from(missing)
-        made = _ComputedFeatures(feature, lm, utility_feature, length)
+        made = _computed_features(feature, lm, utility_feature, length=length)
+        made |= features_of_weights(weights, besides=made)
         asked = _ListRequest(candidates, format_name, format_option, made, rule)
         lists, form, own = asked.read(failed=failed, marks=marks, runtime=runtime)
         chosen = _fitting(weights, lists)
@@ -322,26 +323,16 @@ class _ListsAndFormat(NamedTuple):
     names: Sequence[str]
 
 
-@dataclass(frozen=True)
-class _ComputedFeatures:
-    """Features besides those of the lists: from files of numbers, language models, utilities, and their length."""
-
-    files: Sequence[str] | None
-    language_models: Sequence[str] | None
-    utilities: Sequence[str] | None
-    length: bool
-
-    def columns(self, lists: NBest, *, runtime: Runtime) -> dict[str, NDArray[np.float64]]:
-        """Compute the features."""
-        found = {name: of_file(lists, read_numbers(file)) for name, file in _pairs("--feature", "FILE", self.files)}
-        found |= {
-            name: language_model_scores(lists, path, runtime=runtime)
-            for name, path in _pairs("--lm", "PATH", self.language_models)
-        }
-        for name, one in _pairs("--utility-feature", "UTILITY", self.utilities):
-            store = None if isinstance(utility_of(one), MetricUtility) else ScoreCache(ScoreCache.default_path())
-            found[name] = utility_scores(lists, one, cache=store, runtime=runtime)
-        return found | ({"length": lengths(lists)} if self.length else {})
+def _computed_features(
+    files: Sequence[str] | None, models: Sequence[str] | None, utilities: Sequence[str] | None, *, length: bool
+) -> dict[str, ComputedFeature]:
+    """Return the features that the flags ask for."""
+    found = {name: ComputedFeature.of("file", file) for name, file in _pairs("--feature", "FILE", files)}
+    found |= {name: ComputedFeature.of("lm", path) for name, path in _pairs("--lm", "PATH", models)}
+    found |= {
+        name: ComputedFeature.of("utility", one) for name, one in _pairs("--utility-feature", "UTILITY", utilities)
+    }
+    return found | ({"length": ComputedFeature.of("length")} if length else {})
 
 
 def _pairs(flag: str, kind: str, texts: Sequence[str] | None) -> Iterator[tuple[str, str]]:
@@ -359,7 +350,7 @@ class _ListRequest:
     paths: Sequence[Path]
     format: str | None
     options: Sequence[str] | None
-    features: _ComputedFeatures
+    features: Mapping[str, ComputedFeature]
     missing: Missing
 
     @property
@@ -384,7 +375,7 @@ class _ListRequest:
         lists = read[0]
         if len(read) > 1:
             lists = join_systems(dict(zip(system_names(self.paths), read, strict=True)))
-        extra = self.features.columns(lists, runtime=runtime)
+        extra = {name: feature.column(lists, runtime=runtime) for name, feature in self.features.items()}
         try:
             featured = with_features(lists, extra, missing=self.missing, marks=marks, runtime=runtime)
         except DataError as error:

@@ -30,7 +30,7 @@ from dragoman.metrics.metric import Metric
 from dragoman.metrics.references import Tokenisation
 from dragoman.metrics.score_cache import ScoreCache
 from dragoman.metrics.tokeniser_choice import ChosenMetrics, metrics_for, tokenises
-from dragoman.metrics.utility import UTILITIES, names_utility
+from dragoman.metrics.utility import UTILITIES, asks_models, names_utility
 
 _REFERENCE = "Reference translations, one sentence per line; repeatable. `ref` stands for ref0, ref1 ..."
 ReferenceFiles = Annotated[list[Path], typer.Option("--reference", help=_REFERENCE)]
@@ -112,6 +112,19 @@ def _is_metric(text: str) -> bool:
 _SEVERAL = {"metric": _is_metric, "inputs": lambda text: True}
 
 
+_TEST_SETS = "is about sacreBLEU's test sets, which Dragoman does not have; expected "
+_DOCUMENTS = f"{_TEST_SETS}files: write the part with `sacrebleu --echo`, and score it"
+#: Flags of sacreBLEU for which there are none here.
+_ABSENT = {
+    "--echo": f"{_TEST_SETS}`sacrebleu -t SET -l PAIR --echo src`",
+    "--download": f"{_TEST_SETS}`sacrebleu --download SET`, after which -t SET finds it here",
+    "--list": f"{_TEST_SETS}`sacrebleu --list`",
+    **dict.fromkeys(("--cite", "--citation"), f"{_TEST_SETS}`sacrebleu --cite -t SET`"),
+    **dict.fromkeys(("--origlang", "-ol", "--subset", "--detail", "-d"), _DOCUMENTS),
+    **dict.fromkeys(("--encoding", "-e"), "is not needed for UTF-8; expected other texts converted, as by `iconv`"),
+}
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands."""
 
@@ -126,6 +139,7 @@ def register(app: typer.Typer) -> None:
             "dragoman score ref1 ref2 -i system1.out system2.out -m bleu chrf ter --paired-bs --format text",
         ],
         several=_SEVERAL,
+        absent=_ABSENT,
     )
     def score(
         texts: Annotated[
@@ -341,7 +355,7 @@ def _chosen(
     labels: Sequence[str], texts: ScoredTexts, tokenise: Tokenisation | None, language: str | None, cache: Path | None
 ) -> ChosenMetrics:
     """Return the metrics; scores of neural ones are kept in the cache."""
-    store = ScoreCache(cache or ScoreCache.default_path()) if any(map(names_utility, labels)) else None
+    store = ScoreCache(cache or ScoreCache.default_path()) if any(map(asks_models, labels)) else None
     return metrics_for(
         labels,
         texts.references,

@@ -175,7 +175,7 @@ def _chrf_gains(
     progress_callback: ProgressCallback,
     runtime: Runtime,
 ) -> Gains:
-    if metric.word_order or not metric.char_order:
+    if metric.word_order or not metric.char_order or metric.eps_smoothing:
         return _gains.dispatch(Metric)(metric, hypotheses, evidence, matrix, progress_callback, runtime)
     rows, references = both_sides(metric.characters, hypotheses, evidence)
     lists = _lists(rows, references, hypotheses, evidence)

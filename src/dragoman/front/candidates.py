@@ -25,7 +25,7 @@ from dragoman.decision.system_lists import join_systems
 from dragoman.formats.nbest.json_rows import FailurePolicy
 from dragoman.formats.nbest.order import read_texts
 from dragoman.front.candidate_lists import Candidates, GivenLists, Order, given_lists
-from dragoman.front.mbr_result import MbrResult, RatedCandidates
+from dragoman.front.chosen_texts import ChosenTexts, RatedCandidates
 from dragoman.front.texts import File, Text, file_of, lines_of, open_runtime, runtime_of
 from dragoman.metrics.pair_scores import PairScorer
 from dragoman.metrics.score_cache import ScoreCache
@@ -34,6 +34,7 @@ from dragoman.metrics.utility_metric import GivenMetric
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.runs.computed_features import features_of_weights
 from dragoman.tuning.runs.list_features import FeatureSource, feature_columns
 from dragoman.tuning.runs.rerank import (
     MARK,
@@ -70,7 +71,7 @@ def mbr(
     failed: FailurePolicy | None = None,
     threads: int | None = None,
     cluster: str | None = None,
-) -> MbrResult:
+) -> ChosenTexts:
     """Choose for each sentence the candidate with the highest expected utility (minimum Bayes risk).
 
     The result is a list of texts with `scores`, `nbest(n)`, `diverse(n)`, `frame()` and `report`.
@@ -125,7 +126,7 @@ def mbr(
         hypotheses.probabilities,
         given.lists.sentence_ids,
     )
-    return MbrResult.of_best(rated, estimation.report)
+    return ChosenTexts.of_best(rated, estimation.report)
 
 
 def rerank(
@@ -137,15 +138,19 @@ def rerank(
     order: Order | None = None,
     failed: FailurePolicy | None = None,
     missing: Missing | None = None,
-) -> list[str]:
+) -> ChosenTexts:
     """Return the best hypothesis of each list under the given weights: a mapping, or a file from `rerank tune`.
+
+    The result is a list of texts with `scores`, `nbest(n)`, `diverse(n)` and `frame()`, as that of `mbr`; values are
+    weighted sums of features, and probabilities are proportional to their exponentials.
 
     `features` are additional features by name: numbers, one for each hypothesis in the order of the lists; a function
     of the texts of all hypotheses, or of their texts and sources, that returns as many numbers; or a utility, by name
     ("chrf", "comet:model=FOLDER") or as an object, which is averaged over the candidates of the sentence as in `mbr`,
     or if it needs no reference a quality estimate. `missing` is the rule for hypotheses without a number (NaN):
     "refuse", "drop" (these hypotheses), or a number to fill in; by default as the file of weights has it. A sentence
-    without hypotheses gives an empty string. `order` and `failed` are as in `mbr`.
+    without hypotheses gives an empty string. `order` and `failed` are as in `mbr`. A file of weights says which
+    language models and utilities it was tuned with; these features are computed unless they are given.
 
     >>> rerank([["a cat", "the cat"], ["dogs"]], {"comet": 1.0}, features={"comet": [0.2, 0.9, 0.5]})
     ['the cat', 'dogs']
@@ -160,14 +165,20 @@ def rerank(
     if missing is None:
         missing = "refuse" if isinstance(weights, Mapping) else missing_of_weights(weights)
     columns = _columns(features, candidates, given.lists)
+    if not isinstance(weights, Mapping):
+        kept = features_of_weights(weights, besides=columns)
+        columns |= {name: feature.column(given.lists, runtime=Runtime()) for name, feature in kept.items()}
     featured = with_features(given.lists, columns, missing=missing_from(missing), marks=marks)
     lists = GivenLists(featured, featured.texts()).arranged(order).lists
     unknown = [name for name in chosen if name not in lists.features.names]
     if unknown:
         raise UsageError(f"there is a weight for '{unknown[0]}', which no hypothesis has")
     best = rerank_nbest(lists, chosen if isinstance(chosen, Weights) else Weights(chosen))
-    found = first_hypotheses(best)
-    return [found.get(i, "") for i in range(len(best))]
+    owners = np.repeat(np.arange(len(best)), np.diff(best.sentences))
+    shares = np.exp(best.scores - best.scores[best.sentences[:-1][owners]])
+    shares /= np.bincount(owners, shares, minlength=len(best))[owners]
+    texts = Corpus(best.vocab, best.hypotheses).lines()
+    return ChosenTexts.of_best(RatedCandidates(texts, best.sentences, best.scores, shares, best.sentence_ids))
 
 
 def first_hypotheses(lists: NBest) -> dict[int, str]:

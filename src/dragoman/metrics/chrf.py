@@ -20,6 +20,9 @@ from dragoman.metrics.references import HypothesisReferenceIds, References, Refe
 
 _PUNCTUATION = re.compile(r"""(\S+)([!-/:-@\[-`{-~])(?!\S)|(?<!\S)([!-/:-@\[-`{-~])(\S+)""")
 
+#: Precision or recall of an order that does not occur, with `eps_smoothing`.
+_EPSILON = 1e-16
+
 
 @dataclass(frozen=True)
 class Chrf(Metric):
@@ -36,6 +39,7 @@ class Chrf(Metric):
     beta: int = option(2, "weight of recall relative to precision", minimum=0)
     lowercase: bool = option(False, "ignore case")
     whitespace: bool = option(False, "count the spaces between words as characters")
+    eps_smoothing: bool = option(False, "average F over all orders, as in chrF++.py, Moses and NLTK")
 
     def scorer(self, references: Sequence[Corpus]) -> ChrfScorer:
         """Bind references."""
@@ -46,7 +50,7 @@ class Chrf(Metric):
         return signature(
             self.name + "+" * self.word_order,
             case="lc" if self.lowercase else "mixed",
-            eff="yes",
+            eff="no" if self.eps_smoothing else "yes",
             nc=self.char_order,
             nw=self.word_order,
             space=self.whitespace,
@@ -93,6 +97,13 @@ class ChrfScorer(ReferenceScorer):
     def score(self, statistics: NDArray[np.float64]) -> NDArray[np.float64]:
         """Score sums of statistics: F of the average precision and the average recall of the orders that occur."""
         beta = float(self.metric.beta**2)
+        if self.metric.eps_smoothing:
+            shown, possible, matches = (statistics[..., part::3] for part in range(3))
+            precisions = np.where(shown > 0, matches / np.where(shown > 0, shown, 1.0), _EPSILON)
+            recalls = np.where(possible > 0, matches / np.where(possible > 0, possible, 1.0), _EPSILON)
+            means = beta * precisions + recalls
+            scores = np.where(means > 0, (1 + beta) * precisions * recalls / np.where(means > 0, means, 1.0), _EPSILON)
+            return np.asarray(100 * scores.mean(axis=-1))
         precision, recall, orders = np.zeros((3, *statistics.shape[:-1]))
         for n in range(0, statistics.shape[-1], 3):
             shown, possible, matches = statistics[..., n], statistics[..., n + 1], statistics[..., n + 2]

@@ -37,17 +37,8 @@ class Combined(Metric):
 
     def terms(self) -> list[tuple[float, Metric]]:
         """Return the weights and metrics of the sum."""
-        terms: list[tuple[float, Metric]] = []
-        at = 0
-        while at < len(self.expression) or not terms:
-            found = _TERM.match(self.expression, at)
-            if found is None or (terms and not found[1]):
-                raise UsageError(f"cannot read '{self.expression}'; expected a weighted sum such as 0.5*bleu-0.5*ter")
-            weight = float(found[2] or 1) * (-1 if found[1] == "-" else 1)
-            metric = _made(found[3], found[4] or "", self.tokenise)
-            terms.append((weight, metric if self.system is None else metric.for_system(self.system)))
-            at = found.end()
-        return terms
+        terms = [(weight, _made(name, options, self.tokenise)) for weight, name, options in read_sum(self.expression)]
+        return [(weight, one if self.system is None else one.for_system(self.system)) for weight, one in terms]
 
     def scorer(self, references: Sequence[Corpus]) -> CombinedScorer:
         """Bind references."""
@@ -95,6 +86,23 @@ class CombinedScorer(Scorer):
             self.statistics(Corpus.from_lines([]), np.empty(0, np.int64))
         assert self._widths is not None
         return np.split(statistics, np.cumsum(self._widths)[:-1], axis=-1)
+
+
+def read_sum(text: str) -> list[tuple[float, str, str]]:
+    """Return the weight, the name and the options of each term of a weighted sum.
+
+    >>> read_sum("0.5*bleu-ter(case_sensitive=true)")
+    [(0.5, 'bleu', ''), (-1.0, 'ter', 'case_sensitive=true')]
+    """
+    terms: list[tuple[float, str, str]] = []
+    at = 0
+    while at < len(text) or not terms:
+        found = _TERM.match(text, at)
+        if found is None or (terms and not found[1]):
+            raise UsageError(f"cannot read '{text}'; expected a weighted sum such as 0.5*bleu-0.5*ter")
+        terms.append((float(found[2] or 1) * (-1 if found[1] == "-" else 1), found[3], found[4] or ""))
+        at = found.end()
+    return terms
 
 
 def parse_metric(text: str, *, tokenise: Tokenisation | None = None) -> Metric:

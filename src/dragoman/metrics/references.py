@@ -258,7 +258,10 @@ class ReferencedText:
         return cls(lines, found)
 
 
-Tokenisation = Literal["none", "13a", "intl", "char", "zh", "ja-mecab", "ko-mecab"]
+Tokenisation = Literal["none", "13a", "intl", "char", "zh", "ja-mecab", "ko-mecab", "spm", "flores101", "flores200"]
+
+#: Tokenisers that need a model of SentencePiece, which sacreBLEU downloads on first use.
+_SENTENCEPIECE = ("spm", "flores101", "flores200")
 
 _OTHER_SPACE = re.compile(r"[^\S\n ]")
 
@@ -326,13 +329,30 @@ def tokeniser_installed(tokenisation: Tokenisation) -> bool:
 
 @functools.cache
 def sacrebleu_tokeniser(tokenisation: Tokenisation) -> SacrebleuTokeniser:
-    """Return a tokeniser of sacreBLEU; refuse one that is not installed."""
+    """Return a tokeniser of sacreBLEU; refuse one that is not installed, or whose model is not on the disk."""
     from sacrebleu.metrics.bleu import BLEU  # slow to import, and rarely needed
 
+    if tokenisation in _SENTENCEPIECE:
+        _check_sentencepiece(tokenisation)
     try:
         found: SacrebleuTokeniser = BLEU(tokenize=tokenisation, force=True).tokenizer
     except (ImportError, RuntimeError):
-        extra = tokenisation.partition("-")[0]
-        wanted = f"pip install 'sacrebleu[{extra}]', or another tokeniser"
+        package = (
+            "sentencepiece" if tokenisation in _SENTENCEPIECE else f"'sacrebleu[{tokenisation.partition('-')[0]}]'"
+        )
+        wanted = f"pip install {package}, or another tokeniser"
         raise UsageError(f"the tokeniser {tokenisation} is not installed; expected {wanted}") from None
     return found
+
+
+def _check_sentencepiece(tokenisation: Tokenisation) -> None:
+    """Refuse a tokeniser whose model sacreBLEU would download: nothing is downloaded here."""
+    from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS
+    from sacrebleu.utils import SACREBLEU_DIR
+
+    model = Path(SACREBLEU_DIR) / "models" / Path(SPM_MODELS[tokenisation]["url"]).name
+    if not model.exists():
+        raise UsageError(
+            f"the tokeniser {tokenisation} needs its SentencePiece model, and Dragoman downloads nothing; expected"
+            f" it as {model}, where sacrebleu -tok {tokenisation} puts it"
+        )

@@ -10,7 +10,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.references import Tokenisation, tokeniser_installed
 from dragoman.metrics.score_cache import ScoreCache
-from dragoman.metrics.utility import known_metric, names_utility
+from dragoman.metrics.utility import known_metric, names_utility, neural_sum
 from dragoman.metrics.utility_metric import GivenMetric, metric_of
 
 #: Shorter texts do not show how they were prepared.
@@ -150,6 +150,9 @@ def tokenises(given: GivenMetric) -> bool:
     """
     if not isinstance(given, str) or names_utility(given):
         return False
+    terms = neural_sum(given)
+    if terms is not None:
+        return any(tokenises(f"{name}:{options}" if options else name) for _, name, options in terms)
     one, other = (known_metric(given, tokenise=choice).signature() for choice in ("none", "char"))
     return one != other
 

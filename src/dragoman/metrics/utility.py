@@ -19,7 +19,7 @@ from dragoman.core.corpus import Corpus
 from dragoman.core.errors import UsageError
 from dragoman.core.options import Options, Registry, option, parse_options
 from dragoman.metrics import METRICS
-from dragoman.metrics.combined import parse_metric
+from dragoman.metrics.combined import parse_metric, read_sum
 from dragoman.metrics.metric import Metric
 from dragoman.metrics.precomputed import Precomputed
 from dragoman.metrics.references import Tokenisation
@@ -142,6 +142,35 @@ class FunctionUtility:
         return self.function(*map(list, given))
 
 
+@dataclass(frozen=True)
+class UtilitySum:
+    """A weighted sum of utilities, such as `0.5*chrf+50*comet(model=FOLDER)`."""
+
+    terms: tuple[tuple[float, Utility], ...]
+
+    @property
+    def needs_reference(self) -> bool:
+        """True if a term compares with references."""
+        return any(needs_reference(utility) for _, utility in self.terms)
+
+    @property
+    def needs_source(self) -> bool:
+        """True if a term reads sources."""
+        return any(needs_source(utility) for _, utility in self.terms)
+
+    def score(self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str]) -> Vector:
+        """Return the weighted sum for each pair."""
+        found = np.zeros(len(hypotheses))
+        for weight, utility in self.terms:
+            known = references if needs_reference(utility) else [""] * len(hypotheses)
+            found += weight * np.asarray(utility.score(hypotheses, known, sources), np.float64)
+        return found
+
+    def signature(self) -> str:
+        """Return the signatures of the terms."""
+        return "".join(f"{weight:+g}*({utility_signature(utility)})" for weight, utility in self.terms)
+
+
 def utility_of(given: str | Metric | Utility | UtilityFunction) -> Utility:
     """Return a utility: a metric or neural metric by name, with its options, an object with `score`, or a function.
 
@@ -154,6 +183,9 @@ def utility_of(given: str | Metric | Utility | UtilityFunction) -> Utility:
         if names_utility(given):
             name, _, options = given.strip().partition(":")
             return parse_options(UTILITIES.get(name.lower()), [part for part in options.split(",") if part])
+        terms = neural_sum(given)
+        if terms:
+            return UtilitySum(tuple((weight, _of_term(name, options)) for weight, name, options in terms))
         given = known_metric(given)
     if isinstance(given, Metric):
         if isinstance(given, Precomputed):
@@ -174,6 +206,36 @@ def names_utility(text: str) -> bool:
     """
     name = text.strip().partition(":")[0].lower()
     return name in UTILITIES.names() and name not in METRICS.names()
+
+
+def neural_sum(text: str) -> list[tuple[float, str, str]] | None:
+    """Return the terms of a weighted sum with a neural metric in it; None for all other texts.
+
+    >>> neural_sum("0.5*chrf+50*comet(model=FOLDER)")
+    [(0.5, 'chrf', ''), (50.0, 'comet', 'model=FOLDER')]
+    >>> neural_sum("0.5*chrf-ter") is None
+    True
+    """
+    if not any(name in text.lower() for name in UTILITIES.names()) or names_utility(text):
+        return None
+    try:
+        terms = read_sum(text)
+    except UsageError:
+        return None
+    return terms if any(names_utility(name) for _, name, _ in terms) else None
+
+
+def asks_models(text: str) -> bool:
+    """Return whether a text names a neural metric, alone or in a weighted sum."""
+    return names_utility(text) or neural_sum(text) is not None
+
+
+def _of_term(name: str, options: str) -> Utility:
+    utility = utility_of(f"{name}:{options}" if options else name)
+    # A minus stands before an error rate in a sum, as in sums of metrics.
+    if isinstance(utility, MetricUtility) and not utility.metric.higher_is_better:
+        return UtilitySum(((-1.0, utility),))
+    return utility
 
 
 def known_metric(text: str, *, tokenise: Tokenisation | None = None) -> Metric:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dragoman.core.corpus import Corpus
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime
+from dragoman.metrics.combined import CombinedScorer
 from dragoman.metrics.metric import MeanScorer, Metric, signature
 from dragoman.metrics.pair_scores import PairScorer
 from dragoman.metrics.references import Tokenisation, checked_sentences
@@ -21,6 +22,7 @@ from dragoman.metrics.utility import (
     names_utility,
     needs_reference,
     needs_source,
+    neural_sum,
     utility_of,
     utility_signature,
 )
@@ -62,6 +64,30 @@ class UtilityMetric(Metric):
     def signature(self) -> str:
         """Return the utility's signature, or just its name."""
         return utility_signature(self.pairs.utility) or signature(self.name)
+
+
+class SumMetric(Metric):
+    """A weighted sum of metrics and neural metrics, such as `0.5*bleu+50*comet(model=FOLDER)`.
+
+    Metrics count as they do by themselves (BLEU as BLEU of the whole text), utilities with the mean over sentences.
+    """
+
+    def __init__(self, terms: Sequence[tuple[float, Metric]]):
+        object.__setattr__(self, "name", "combined")
+        object.__setattr__(self, "terms", terms)
+
+    terms: Sequence[tuple[float, Metric]]
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def scorer(self, references: Sequence[Corpus]) -> CombinedScorer:
+        """Bind references."""
+        return CombinedScorer([(weight, metric.scorer(references)) for weight, metric in self.terms])
+
+    def signature(self) -> str:
+        """Return the settings that reproduce the score."""
+        return signature(self.name, sum="".join(f"{weight:+g}*({one.signature()})" for weight, one in self.terms))
 
 
 class UtilityScorer(MeanScorer):
@@ -114,5 +140,11 @@ def metric_of(
     if isinstance(given, Metric):
         return given
     if isinstance(given, str) and not names_utility(given):
-        return known_metric(given, tokenise=tokenise)
+        terms = neural_sum(given)
+        if terms is None:
+            return known_metric(given, tokenise=tokenise)
+        parts = [(weight, f"{name}:{options}" if options else name) for weight, name, options in terms]
+        return SumMetric(
+            [(weight, metric_of(part, tokenise=tokenise, sources=sources, cache=cache)) for weight, part in parts]
+        )
     return UtilityMetric(utility_of(given), sources, cache)

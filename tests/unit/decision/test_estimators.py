@@ -11,7 +11,7 @@ from dragoman.decision.estimators.aggregated import Aggregated, aggregated_score
 from dragoman.decision.estimators.centroids import Centroids, k_means
 from dragoman.decision.estimators.coarse_to_fine import CoarseToFine
 from dragoman.decision.estimators.exact import Exact
-from dragoman.decision.estimators.low_rank import LowRank, complete
+from dragoman.decision.estimators.low_rank import LowRank, _new_cells, complete
 from dragoman.decision.estimators.pruned import Pruned
 from dragoman.decision.expected_utility import UtilityEstimation
 from dragoman.decision.gains import expected_gains
@@ -145,15 +145,39 @@ class TestLowRank:
         found = complete(np.where(mask, truth, 0.0), mask, 2, 1e-3, 50, rng)
         assert np.abs(found - truth)[~mask].mean() < 0.25 * np.abs(truth - truth.mean())[~mask].mean()
 
-    def test_every_row_and_column_is_seen(self):
-        mask = LowRank(budget=0.1)._cells((30, 50), np.random.default_rng(1))
-        assert mask.sum() == 150
-        assert mask.any(axis=1).all()
-        assert mask.any(axis=0).all()
+    def test_cells_that_are_known_are_not_drawn_again(self):
+        known = np.eye(6, 9, dtype=bool)
+        rows, columns = _new_cells(known, 4, np.random.default_rng(1))
+        assert np.bincount(rows).tolist() == [4] * 6
+        assert not known[rows, columns].any()
+        assert len({*zip(rows.tolist(), columns.tolist(), strict=True)}) == 24
+        everything = _new_cells(known, 9, np.random.default_rng(1))
+        assert len(everything[0]) == 6 * 8
+
+    def test_rounds_find_better_candidates_than_a_single_one(self):
+        of = posterior(sentences=20, candidates=60)
+        exact = expected_gains(Chrf(), of, of)[0]
+        gained = []
+        for rounds in (1, 3):
+            found, report = estimate(LowRank(budget=0.1, rounds=rounds), of)
+            assert report.calls <= 0.11 * report.pairs
+            chosen = [
+                exact[begin:end][found[begin:end].argmax()]
+                for begin, end in zip(of.sentences, of.sentences[1:], strict=False)
+            ]
+            gained.append(np.mean(chosen))
+        assert gained[1] > gained[0]
+
+    def test_a_string_scored_with_itself_does_not_win_by_that(self):
+        of = Posterior.of_nbest(NBest.of_texts([*map(str, range(30))], [0.0] * 30, np.array([0, 30])))
+        found, _ = estimate(
+            LowRank(rounds=1), of, lambda ours, theirs: [float(a == b) for a, b in zip(ours, theirs, strict=True)]
+        )
+        assert found == pytest.approx(np.full(30, 1 / 30))  # all are equally good
 
     def test_all_cells_give_the_exact_values(self):
         of = posterior(candidates=10)
-        found, _ = estimate(LowRank(budget=1.0, rank=0), of)
+        found, _ = estimate(LowRank(budget=1.0, rank=0, rounds=1), of)
         exact = expected_gains(Chrf(), of, of)[0]
         for begin, end in zip(of.sentences, of.sentences[1:], strict=False):
             assert found[begin:end].argmax() == exact[begin:end].argmax()

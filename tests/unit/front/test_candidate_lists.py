@@ -144,3 +144,15 @@ def test_the_command_writes_rated_lists(tmp_path):
     assert written[0]["hyps"][0]["features"]["expected_utility"] == pytest.approx(gains[0])
     apart = decided.rated_lists(2, diversity=5.0)
     assert apart.texts()[:2] == ["the cat sat", "dogs"]
+
+
+def test_reranked_lists_have_scores_too():
+    found = dm.rerank(
+        {"x": ["a cat", "the cat", "cat"], "y": ["dogs"]}, {"comet": 2.0}, features={"comet": [1, 3, 2, 0]}
+    )
+    assert found == ["the cat", "dogs"]
+    assert found.scores.tolist() == [6.0, 0.0]
+    assert found.nbest(2) == [["the cat", "cat"], ["dogs"]]
+    assert found.probabilities[1] == 1.0
+    assert found.probabilities[0] == pytest.approx(np.exp(6) / np.exp([2, 6, 4]).sum())
+    assert "chosen of 3" in found._repr_html_()

@@ -209,14 +209,16 @@ def command(
     examples: Sequence[str],
     panels: Mapping[str, Sequence[str]] | None = None,
     several: Mapping[str, Callable[[str], bool]] | None = None,
+    absent: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> Callable[[Command], Command]:
     """Register a function as a command; its docstring and examples become its help.
 
     `panels` are sections of the help with their parameters; main options come first. `several` are parameters whose
-    flags may be followed by several values, with a test of what is a value.
+    flags may be followed by several values, with a test of what is a value; `absent` are flags of another program, with
+    what to do instead.
     """
-    kind = type("SeveralValuesCommand", (HelpCommand,), {"several": several or {}})
+    kind = type("RegisteredCommand", (HelpCommand,), {"several": several or {}, "absent": absent or {}})
 
     def register(function: Command) -> Command:
         shown = "\n\n".join(f"{EXAMPLE}{example}" for example in examples)

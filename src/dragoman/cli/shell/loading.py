@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import stat
 import sys
 from collections.abc import Iterable, Sequence
@@ -11,12 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, UsageError
-from dragoman.core.files import PathLike, count_lines, read_blocks, read_lines
+from dragoman.core.files import count_lines, read_blocks, read_lines
 from dragoman.core.options import parse_options
 from dragoman.core.progress import SILENT
 from dragoman.core.runtime import Runtime
@@ -149,14 +146,3 @@ def output_order(order: Path | None, source: Path | None) -> RequestedOrder | No
 def with_id(name: Id, text: str) -> str:
     """Return a line of the output with its id."""
     return f"{' '.join(str(name).split())}\t{text}"
-
-
-def read_numbers(path: PathLike) -> NDArray[np.float64]:
-    """Read a file with one number per line; an empty line is NaN."""
-    values = []
-    for line, text in enumerate(read_lines(path), 1):
-        try:
-            values.append(float(text) if text.strip() else math.nan)
-        except ValueError:
-            raise DataError(f"found '{text}'", path=path, line=line, expected="a number") from None
-    return np.array(values)

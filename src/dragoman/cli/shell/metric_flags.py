@@ -54,6 +54,10 @@ class MetricFlags:
     chrf_lowercase: Annotated[
         bool, typer.Option("--chrf-lowercase", rich_help_panel=_PANEL, help="ChrF ignores case.")
     ] = False
+    chrf_eps_smoothing: Annotated[
+        bool,
+        typer.Option("--chrf-eps-smoothing", rich_help_panel=_PANEL, help="ChrF averages over all orders."),
+    ] = False
     ter_case_sensitive: Annotated[
         bool, typer.Option("--ter-case-sensitive", rich_help_panel=_PANEL, help="TER keeps case.")
     ] = False

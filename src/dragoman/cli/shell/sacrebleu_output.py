@@ -330,7 +330,7 @@ def _signature(
             {
                 "num_refs": references,
                 "lowercase": metric.lowercase,
-                "eps_smoothing": False,
+                "eps_smoothing": metric.eps_smoothing,
                 "char_order": metric.char_order,
                 "word_order": metric.word_order,
                 "whitespace": metric.whitespace,

@@ -101,6 +101,7 @@ def _strings(
     if isinstance(metric, Bleu):
         return *words_for_bleu(metric, hypotheses, evidence), metric.order
     assert isinstance(metric, Chrf)
-    if metric.word_order:
-        raise UsageError("chrF with words (chrF++) cannot be aggregated; expected word_order=0, or another estimator")
+    if metric.word_order or metric.eps_smoothing:
+        found = "words (chrF++)" if metric.word_order else "eps_smoothing"
+        raise UsageError(f"chrF with {found} cannot be aggregated; expected chrF without, or another estimator")
     return *both_sides(metric.characters, hypotheses, evidence), metric.char_order

@@ -26,7 +26,7 @@ class Centroids(Estimator):
 
     name: ClassVar[str] = "centroids"
 
-    clusters: int = option(8, "clusters of the evidence", minimum=1)
+    clusters: int = option(10, "clusters of the evidence", minimum=1)
     iterations: int = option(10, "iterations of k-means", minimum=1)
 
     def expected(self, sentence: SentenceEvidence, rng: np.random.Generator) -> Vector:

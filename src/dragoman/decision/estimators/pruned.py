@@ -27,8 +27,8 @@ class Pruned(Estimator):
 
     name: ClassVar[str] = "pruned"
 
-    first: int = option(5, "references of the first round", minimum=1)
-    growth: float = option(2.0, "factor from the references of one round to the next", minimum=1.01)
+    first: int = option(6, "references of the first round", minimum=1)
+    growth: float = option(1.5, "factor from the references of one round to the next", minimum=1.01)
     references: int = option(256, "references at most", minimum=1)
     confidence: float = option(0.9, "drop hypotheses that are worse than the best with this confidence", maximum=1)
     resamples: int = option(500, "bootstrap resamples per round", minimum=1)

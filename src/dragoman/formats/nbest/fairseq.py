@@ -32,7 +32,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.formats.faults import quote
 from dragoman.formats.nbest.format import NBestFormat, suggest_format
 from dragoman.formats.nbest.lines import group_by_number, sentence_numbers, warn_of_empty_hypotheses
-from dragoman.formats.nbest.tabbed import parse_number
+from dragoman.formats.nbest.numbers import parse_number
 
 _LINE = re.compile(r"([STHDP])-([0-9]{1,18})\t(.*)", re.DOTALL)
 _SKIPPED = re.compile(

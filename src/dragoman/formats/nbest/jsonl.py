@@ -4,7 +4,8 @@
 
 (the keys of a sentence are "id", a number or a string, "src", "hyps" and "refs"; those of a hypothesis "text", "score",
 "logprob" and "features"). Only "hyps" and "text" are required. Other keys are kept in `NBest.extras` and written back,
-after the known ones. Integers are written as integers where the file had them.
+after the known ones. Integers are written as integers where the file had them. Lists may also be called "candidates" or
+"samples", a source "source", and a hypothesis may be just a string; they are written as above.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from dragoman.formats.nbest.json_lists import JsonNBest, JsonSentence
 from dragoman.formats.nbest.json_rows import Rows
 from dragoman.formats.nbest.json_values import first_object, string_list, unknown_keys
 
-_SENTENCE_KEYS = ("id", "src", "hyps", "refs")
+#: Keys of the list of hypotheses, and of the source; the first of them are written.
+_LISTS = ("hyps", "candidates", "samples")
+_SOURCES = ("src", "source")
 _HYPOTHESIS_KEYS = ("text", "score", "logprob", "features")
 
 
@@ -34,16 +37,21 @@ class JsonlNBest(JsonNBest):
     @classmethod
     def looks_like(cls, lines: Sequence[str]) -> bool:
         """Return True if the first line is an object with hypotheses."""
-        return isinstance(first_object(lines)[1].get("hyps", 0), list | None)
+        fields = first_object(lines)[1]
+        return isinstance(fields.get(_present(fields, _LISTS), 0), list | None)
 
     def _take(self, fields: dict[str, Any], text: str, rows: Rows) -> None:
-        hyps = self._list(fields, "hyps", text)
+        lists, source = (_present(fields, keys) for keys in (_LISTS, _SOURCES))
+        hyps = self._list(fields, lists, text)
         references = string_list(fields.get("refs", []), "refs")
-        rows.sentence(fields.get("id"), fields.get("src"), references, unknown_keys(fields, _SENTENCE_KEYS))
+        rows.sentence(
+            fields.get("id"), fields.get(source), references, unknown_keys(fields, ("id", source, lists, "refs"))
+        )
         for hypothesis in hyps:
             self._take_hypothesis(hypothesis, rows)
 
     def _take_hypothesis(self, fields: Any, rows: Rows) -> None:
+        fields = {"text": fields} if isinstance(fields, str) else fields
         text = self._string(fields, "hypothesis")
         if text is None:
             rows.without_text()
@@ -65,3 +73,8 @@ class JsonlNBest(JsonNBest):
         if sentence.references:
             fields["refs"] = sentence.references
         yield {**fields, **sentence.more}
+
+
+def _present(fields: dict[str, Any], keys: Sequence[str]) -> str:
+    """Return the first of the keys that an object has, or the first of all."""
+    return next((key for key in keys if key in fields), keys[0])

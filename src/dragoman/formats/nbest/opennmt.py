@@ -22,7 +22,7 @@ from dragoman.formats.faults import quote
 from dragoman.formats.nbest.chunks import chunks_by_size
 from dragoman.formats.nbest.format import NBestFormat, continued_ids, suggest_format
 from dragoman.formats.nbest.lines import EmptyHypotheses, warn_of_empty_hypotheses
-from dragoman.formats.nbest.tabbed import parse_number
+from dragoman.formats.nbest.numbers import parse_number
 
 # Python prints scores with a point or an exponent; a number without either is rather a text.
 _LINE = re.compile(r"[^\t]*\t-?(?:[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+|inf|nan)\s*")

@@ -35,8 +35,8 @@ from dragoman.core.runtime import Runtime
 from dragoman.formats.faults import quote
 from dragoman.formats.nbest.format import NBestFormat, suggest_format
 from dragoman.formats.nbest.lines import warn_of_empty_hypotheses
+from dragoman.formats.nbest.numbers import parse_number
 from dragoman.formats.nbest.order import sort_by_id
-from dragoman.formats.nbest.tabbed import parse_number
 
 _NAMES = {
     "id": ("id", "sentence", "sentence_id", "segment", "segment_id", "seg_id", "sent_id"),

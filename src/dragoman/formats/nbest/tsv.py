@@ -22,7 +22,7 @@ from dragoman.formats.faults import quote
 from dragoman.formats.nbest.chunks import chunks_by_number
 from dragoman.formats.nbest.format import NBestFormat, suggest_format
 from dragoman.formats.nbest.lines import NUMBER, EmptyHypotheses, Numbering, sentence_numbers, warn_of_empty_hypotheses
-from dragoman.formats.nbest.tabbed import parse_number
+from dragoman.formats.nbest.numbers import parse_number
 
 _LINE = re.compile(rf"\s*[0-9]+\s*\t[^\t]*(?:\t\s*(?:{NUMBER})?\s*)?")
 

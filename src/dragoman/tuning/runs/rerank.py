@@ -25,6 +25,7 @@ from dragoman.metrics.utility_metric import GivenMetric
 from dragoman.tuning.methods.method import Tuner
 from dragoman.tuning.problems.evidence import DecodedLists
 from dragoman.tuning.problems.problem import MOST_DENSE, Problem, best_rows, weight_ranges
+from dragoman.tuning.runs.computed_features import ComputedFeature, feature_notes
 
 #: Treatment of a missing number: refuse it, drop the hypothesis, or replace it by this number.
 Missing = Literal["refuse", "drop"] | float
@@ -54,11 +55,13 @@ def missing_from(text: str | float) -> Missing:
 _MISSING_NOTE = "# missing: "
 
 
-def write_reranker(path: PathLike, weights: Weights, missing: Missing) -> None:
-    """Write weights with the treatment of missing numbers that they were tuned with."""
+def write_reranker(
+    path: PathLike, weights: Weights, missing: Missing, features: Mapping[str, ComputedFeature] = {}
+) -> None:
+    """Write weights with the treatment of missing numbers and the computed features that they were tuned with."""
     with open_output(path) as stream:
         note = "" if missing == "refuse" else f"{_MISSING_NOTE}{missing}\n"
-        stream.write((note + weights.format()).encode())
+        stream.write((note + feature_notes(features) + weights.format()).encode())
 
 
 def missing_of_weights(path: PathLike) -> Missing:

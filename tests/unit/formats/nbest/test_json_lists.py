@@ -11,7 +11,7 @@ from dragoman.core.errors import DataError
 from dragoman.core.progress import DragomanWarning
 from dragoman.formats.nbest import chunks
 from dragoman.formats.nbest.ctranslate2 import CTranslate2NBest
-from dragoman.formats.nbest.format import NBEST_FORMATS
+from dragoman.formats.nbest.format import NBEST_FORMATS, read_nbest
 from dragoman.formats.nbest.huggingface import HuggingFaceNBest
 from dragoman.formats.nbest.jsonl import JsonlNBest
 from dragoman.formats.nbest.openai import OpenAiNBest
@@ -214,3 +214,17 @@ def test_what_a_text_holds_says_nothing_of_the_style(tmp_path):
     form.write(tmp_path / "once", form.read(tmp_path / "file"))
     form.write(tmp_path / "twice", form.read(tmp_path / "once"))
     assert (tmp_path / "once").read_bytes() == (tmp_path / "twice").read_bytes()
+
+
+@pytest.mark.parametrize("key", ["hyps", "candidates", "samples"])
+def test_lists_of_strings_are_lists_of_hypotheses(tmp_path, key):
+    path, out = tmp_path / "lists.jsonl", tmp_path / "out.jsonl"
+    rows = [{"source": "maison", key: ["a house", "a", "the\nhouse"], "topic": 3}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    lists = read_nbest(path)
+    assert lists.texts() == ["a house", "a", "the house"]
+    assert lists.sources[0] == "maison"
+    NBEST_FORMATS.get("jsonl")().write(out, lists)
+    first = json.loads(out.read_text(encoding="utf-8").splitlines()[0])
+    assert (first["src"], first["topic"]) == ("maison", 3)
+    assert [one["text"] for one in first["hyps"]] == ["a house", "a", "the\nhouse"]

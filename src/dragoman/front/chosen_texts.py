@@ -36,10 +36,10 @@ class RatedCandidates:
         return np.argsort(-self.values[begin:end], kind="stable") + np.int64(begin)
 
 
-class MbrResult(list[str]):
-    """The chosen texts, as a list, with the candidates they were chosen from.
+class ChosenTexts(list[str]):
+    """The texts that `mbr` or `rerank` chose, as a list, with the candidates they were chosen from.
 
-    `candidates` has all distinct candidates with their values; `report` says what their estimation took.
+    `candidates` has all candidates with their values; `report` says what the estimation of expected utilities took.
     """
 
     def __init__(self, texts: Iterable[str], candidates: RatedCandidates, report: EstimationReport | None = None):
@@ -48,7 +48,7 @@ class MbrResult(list[str]):
         self.report = report
 
     @classmethod
-    def of_best(cls, candidates: RatedCandidates, report: EstimationReport | None = None) -> MbrResult:
+    def of_best(cls, candidates: RatedCandidates, report: EstimationReport | None = None) -> ChosenTexts:
         """Choose the best candidate of each sentence; a sentence without candidates gets an empty text."""
         firsts = [candidates.order(s)[:1].tolist() for s in range(len(candidates.ids))]
         return cls([candidates.texts[rows[0]] if rows else "" for rows in firsts], candidates, report)
@@ -101,11 +101,13 @@ class MbrResult(list[str]):
         """Show the best candidates of the first sentences, for notebooks."""
         known, rows = self.candidates, []
         for s in range(min(len(self), 5)):
-            for rank, i in enumerate(known.order(s)[:4].tolist()):
-                name = known.ids[s] if rank == 0 else ""
-                rows.append((name, known.texts[i], float(known.values[i]), float(known.probabilities[i])))
-        columns = ["sentence", "candidate, the chosen one first", "value", "probability"]
-        return html_table(columns, rows, f"{min(len(self), 5)} of {len(self):,} sentences")
+            order = known.order(s).tolist()
+            for rank, i in enumerate(order[:4], 1):
+                name, place = (known.ids[s], f"chosen of {len(order):,}") if rank == 1 else ("", rank)
+                rows.append((name, place, known.texts[i], float(known.values[i]), float(known.probabilities[i])))
+        columns = ["sentence", "place", "candidate", "value", "probability"]
+        shown = f"{min(len(self), 5)} of {len(self):,} sentences: the candidates with the highest values"
+        return html_table(columns, rows, shown)
 
     def _of_choices(self, values: Vector) -> Vector:
         firsts = [self.candidates.order(s)[:1].tolist() for s in range(len(self))]
