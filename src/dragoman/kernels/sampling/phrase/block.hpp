@@ -3,6 +3,7 @@
 // The sampler itself sums over pairs of options and never lists them; whoever looks at each member uses this.
 #pragma once
 
+#include "search/phrase/endings.hpp"
 #include "search/phrase/neighbourhood.hpp"
 
 namespace dragoman::sampling::phrase {
@@ -10,7 +11,8 @@ namespace dragoman::sampling::phrase {
 using search::phrase::Beginning;
 using search::phrase::Change;
 using search::phrase::Derivation;
-using search::phrase::PhraseSpace;
+using search::phrase::Endings;
+using search::phrase::LocalSpace;
 using search::phrase::Window;
 
 class PhraseBlock {
@@ -31,7 +33,7 @@ public:
     void merge_split(const Derivation& derivation, std::int32_t position, Ready&& ready) {
         restart(derivation);
         const std::int32_t left = derivation.phrase_of(position - 1), right = derivation.phrase_of(position);
-        const PhraseSpace& space = derivation.space();
+        const LocalSpace& space = derivation.space();
         const std::int32_t begin = derivation.begin(left), end = derivation.end(right);
         first_ = std::min(left, right);
         second_ = std::max(left, right);
@@ -98,18 +100,17 @@ private:
     }
 
     void add_singles() {
-        PhraseSpace& space = derivation_->space();
+        LocalSpace& space = derivation_->space();
         const Beginning start = derivation_->before(first_);
-        const PhraseSpace::Step* steps = space.read_span(start.lm, space.options.begin[singles_[0]], space.options.end[singles_[0]]);
-        steps_.assign(steps, steps + singles_.size());
+        space.read_all(start.lm, singles_, steps_);
         derivation_->seams(singles_, second_ + 1, seams_);
-        const PhraseSpace::Joint joint = space.joint(start.previous, singles_[0]);
-        ++endings_step_;
+        const LocalSpace::Joint joint = space.joint(start.previous, singles_[0]);
+        endings_.restart(*derivation_, second_ + 1);
         for (std::size_t i = 0; i < singles_.size(); ++i) {
             if (first_ == second_ && singles_[i] == derivation_->phrases()[first_]) present_ = i;
             Beginning beginning = start;
             derivation_->place(beginning, singles_[i], steps_[i], joint);
-            scores_.push_back(beginning.score + seams_[i] + ending(beginning.lm) - derivation_->score());
+            scores_.push_back(beginning.score + seams_[i] + endings_.after(beginning.lm) - derivation_->score());
         }
     }
 
@@ -120,15 +121,13 @@ private:
     };
 
     void add_pairs() {
-        PhraseSpace& space = derivation_->space();
-        const std::int32_t begin = space.options.begin[others_[0]], end = space.options.end[others_[0]];
+        LocalSpace& space = derivation_->space();
         const Beginning start = derivation_->before(first_);
-        const PhraseSpace::Step* const read = space.read_span(start.lm, space.options.begin[ones_[0]], space.options.end[ones_[0]]);
-        steps_.assign(read, read + ones_.size());
+        space.read_all(start.lm, ones_, steps_);
         derivation_->seams(others_, second_ + 1, seams_);
         for (std::size_t i = 0; i < others_.size(); ++i) seams_[i] += space.options.local[others_[i]];
-        const PhraseSpace::Joint joint = space.joint(start.previous, ones_[0]);
-        ++endings_step_;
+        const LocalSpace::Joint joint = space.joint(start.previous, ones_[0]);
+        endings_.restart(*derivation_, second_ + 1);
         rows_.clear();
         row_scores_.clear();
         const auto& phrases = derivation_->phrases();
@@ -137,7 +136,7 @@ private:
             derivation_->place(beginning, ones_[i], steps_[i], joint);
             if (first_ + 1 < second_) derivation_->keep(beginning, first_ + 1, second_);
             const double before = beginning.score - derivation_->score();
-            const std::size_t row = row_after(beginning, begin, end);
+            const std::size_t row = row_after(beginning);
             for (std::size_t j = 0; j < others_.size(); ++j) {
                 if (first_ != second_ && ones_[i] == phrases[first_] && others_[j] == phrases[second_]) present_ = scores_.size();
                 scores_.push_back(before + row_scores_[row + j]);
@@ -145,32 +144,19 @@ private:
         }
     }
 
-    std::size_t row_after(const Beginning& beginning, std::int32_t begin, std::int32_t end) {
-        PhraseSpace& space = derivation_->space();
+    std::size_t row_after(const Beginning& beginning) {
+        LocalSpace& space = derivation_->space();
         const std::int32_t exit = space.exit_of(beginning.previous);
         for (const Row& row : rows_)
             if (row.lm == beginning.lm && row.exit == exit) return row.first;
         const std::size_t first = row_scores_.size();
         rows_.push_back({beginning.lm, exit, first});
-        const PhraseSpace::Step* steps = space.read_span(beginning.lm, begin, end);
-        const PhraseSpace::Joint joint = space.joint(beginning.previous, others_[0]);
+        space.read_all(beginning.lm, others_, row_steps_);
+        const LocalSpace::Joint joint = space.joint(beginning.previous, others_[0]);
         for (std::size_t j = 0; j < others_.size(); ++j)
-            row_scores_.push_back(space.join(joint, others_[j]) + steps[j].score + seams_[j] + ending(steps[j].lm));
+            row_scores_.push_back(space.join(joint, others_[j]) + row_steps_[j].score + seams_[j] + endings_.after(row_steps_[j].lm));
         return first;
     }
-
-    // What the language models say of what follows, after a state; remembered within the step.
-    double ending(std::int32_t lm) {
-        Ending& slot = endings_[static_cast<std::uint32_t>(lm) * 0x9e3779b1U >> 22];
-        if (slot.step != endings_step_ || slot.lm != lm) slot = {endings_step_, lm, derivation_->ending_lm(lm, second_ + 1)};
-        return slot.score;
-    }
-
-    struct Ending {
-        std::uint64_t step = 0;
-        std::int32_t lm = 0;
-        double score = 0;
-    };
 
     const Derivation* derivation_ = nullptr;
     std::int32_t first_ = 0, second_ = 0;
@@ -178,10 +164,9 @@ private:
     std::size_t present_ = 0;
     std::span<const std::int32_t> singles_, ones_, others_;
     std::vector<double> scores_, seams_, row_scores_;
-    std::vector<PhraseSpace::Step> steps_;
+    std::vector<LocalSpace::Step> steps_, row_steps_;
     std::vector<Row> rows_;
-    std::vector<Ending> endings_ = std::vector<Ending>(1024);
-    std::uint64_t endings_step_ = 0;
+    Endings endings_;
 };
 
 }  // namespace dragoman::sampling::phrase

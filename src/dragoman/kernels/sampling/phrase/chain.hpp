@@ -23,6 +23,7 @@
 #pragma once
 
 #include "base/random_stream.hpp"
+#include "search/phrase/endings.hpp"
 #include "search/phrase/neighbourhood.hpp"
 
 #include <array>
@@ -32,8 +33,9 @@ namespace dragoman::sampling::phrase {
 using search::phrase::Beginning;
 using search::phrase::Change;
 using search::phrase::Derivation;
+using search::phrase::Endings;
 using search::phrase::OptionsView;
-using search::phrase::PhraseSpace;
+using search::phrase::LocalSpace;
 using search::phrase::Window;
 
 // What steps there are, in the order in which a scan makes them.
@@ -53,7 +55,7 @@ class GibbsChain {
 public:
     // `target` may be null: the proposal is the target then. So may `correction`. With `whole_scans` and a target, steps are
     // accepted or rejected together, by `test_scan`.
-    GibbsChain(PhraseSpace& proposal, PhraseSpace* target, Correction* correction, std::vector<std::int32_t> start, Stream stream,
+    GibbsChain(LocalSpace& proposal, LocalSpace* target, Correction* correction, std::vector<std::int32_t> start, Stream stream,
                bool whole_scans = false)
         : proposal_(proposal, start), stream_(stream), correction_(correction), whole_scans_(whole_scans && target != nullptr) {
         if (target != nullptr) target_.emplace(*target, std::move(start));
@@ -84,7 +86,7 @@ public:
 
     bool merge_split(std::int32_t position) {
         const std::int32_t left = proposal_.phrase_of(position - 1), right = proposal_.phrase_of(position);
-        const PhraseSpace& space = proposal_.space();
+        const LocalSpace& space = proposal_.space();
         const std::int32_t begin = proposal_.begin(left), end = proposal_.end(right);
         const auto lefts = space.on_span(begin, position), rights = space.on_span(position, end);
         scores_.clear();
@@ -142,18 +144,16 @@ private:
     // The scores of single options in place of a window, less the present score.
     void add_singles(std::span<const std::int32_t> options, Window window) {
         if (options.empty()) return;
-        PhraseSpace& space = proposal_.space();
+        LocalSpace& space = proposal_.space();
         const Beginning start = proposal_.before(window.first);
-        const PhraseSpace::Step* steps = space.read_span(start.lm, space.options.begin[options[0]], space.options.end[options[0]]);
-        endings_.restart();
-        for (std::size_t i = 0; i < options.size(); ++i) expect_ending(steps[i].lm, window.last);
-        learn_endings(window.last);
+        space.read_all(start.lm, options, steps_);
+        endings_.restart(proposal_, window.last);
         proposal_.seams(options, window.last, seams_);
-        const PhraseSpace::Joint joint = space.joint(start.previous, options[0]);
+        const LocalSpace::Joint joint = space.joint(start.previous, options[0]);
         for (std::size_t i = 0; i < options.size(); ++i) {
             Beginning beginning = start;
-            proposal_.place(beginning, options[i], steps[i], joint);
-            scores_.push_back(beginning.score + seams_[i] + lm_ending(beginning.lm, window.last) - proposal_.score());
+            proposal_.place(beginning, options[i], steps_[i], joint);
+            scores_.push_back(beginning.score + seams_[i] + endings_.after(beginning.lm) - proposal_.score());
         }
     }
 
@@ -186,40 +186,30 @@ private:
 
     // All second options after a first: their scores depend on the state that it leaves, and on its exit class.
     struct Row {
-        std::int32_t lm, exit, previous;
-        std::size_t first;  // of its steps, scores and weights
+        std::int32_t lm, exit;
+        std::size_t first;  // of its scores and weights
         double peak, sum;   // of exp(sharpness * (score - peak))
     };
 
     void add_rows(std::int32_t first, std::int32_t second, std::span<const std::int32_t> ones, std::span<const std::int32_t> others) {
-        PhraseSpace& space = proposal_.space();
-        const std::int32_t begin = space.options.begin[others[0]], end = space.options.end[others[0]];
+        LocalSpace& space = proposal_.space();
         rows_.clear();
         row_of_.clear();
-        row_steps_.clear();
+        row_scores_.clear();
         const Beginning start = proposal_.before(first);
-        const PhraseSpace::Step* const read = space.read_span(start.lm, space.options.begin[ones[0]], space.options.end[ones[0]]);
-        steps_.assign(read, read + ones.size());
-        if (first + 1 >= second) {
-            for (const auto& step : steps_) space.prefetch_slot(step.lm, begin, end);
-            for (const auto& step : steps_) space.prefetch_steps(step.lm, begin, end);
-        }
-        endings_.restart();
+        space.read_all(start.lm, ones, steps_);
+        endings_.restart(proposal_, second + 1);
         firsts_.clear();
-        const PhraseSpace::Joint joint = space.joint(start.previous, ones[0]);
+        proposal_.seams(others, second + 1, seams_);
+        for (std::size_t i = 0; i < others.size(); ++i) seams_[i] += space.options.local[others[i]];
+        const LocalSpace::Joint joint = space.joint(start.previous, ones[0]);
         for (std::size_t i = 0; i < ones.size(); ++i) {
             Beginning beginning = start;
             proposal_.place(beginning, ones[i], steps_[i], joint);
             if (first + 1 < second) proposal_.keep(beginning, first + 1, second);
             firsts_.push_back(beginning.score - proposal_.score());
-            row_of_.push_back(row_after(beginning, second, others));
+            row_of_.push_back(row_after(beginning, others));
         }
-        learn_endings(second + 1);
-        proposal_.seams(others, second + 1, seams_);
-        for (std::size_t i = 0; i < others.size(); ++i) seams_[i] += space.options.local[others[i]];
-        row_scores_.resize(row_steps_.size());
-        row_weights_.resize(row_steps_.size());
-        for (Row& row : rows_) score_row(row, second, others);
         sums_.assign(scores_.size(), 1.0);
         for (std::size_t i = 0; i < ones.size(); ++i) {
             const Row& row = rows_[static_cast<std::size_t>(row_of_[i])];
@@ -229,60 +219,24 @@ private:
     }
 
     // The row after a first option, which may be that of an earlier one.
-    std::int32_t row_after(const Beginning& beginning, std::int32_t second, std::span<const std::int32_t> others) {
-        PhraseSpace& space = proposal_.space();
+    std::int32_t row_after(const Beginning& beginning, std::span<const std::int32_t> others) {
+        LocalSpace& space = proposal_.space();
         const std::int32_t exit = space.exit_of(beginning.previous);
         for (std::size_t row = 0; row < rows_.size(); ++row)
             if (rows_[row].lm == beginning.lm && rows_[row].exit == exit) return static_cast<std::int32_t>(row);
-        const PhraseSpace::Step* steps = space.read_span(beginning.lm, space.options.begin[others[0]], space.options.end[others[0]]);
-        rows_.push_back({beginning.lm, exit, beginning.previous, row_steps_.size(), -std::numeric_limits<double>::infinity(), 0});
-        row_steps_.insert(row_steps_.end(), steps, steps + others.size());
-        for (std::size_t i = 0; i < others.size(); ++i) expect_ending(steps[i].lm, second + 1);
-        return static_cast<std::int32_t>(rows_.size()) - 1;
-    }
-
-    void score_row(Row& row, std::int32_t second, std::span<const std::int32_t> others) {
-        const PhraseSpace& space = proposal_.space();
-        const PhraseSpace::Step* const steps = row_steps_.data() + row.first;
-        double* const scores = row_scores_.data() + row.first;
-        const PhraseSpace::Joint joint = space.joint(row.previous, others[0]);
+        Row row{beginning.lm, exit, row_scores_.size(), -std::numeric_limits<double>::infinity(), 0};
+        space.read_all(beginning.lm, others, row_steps_);
+        const LocalSpace::Joint joint = space.joint(beginning.previous, others[0]);
         for (std::size_t i = 0; i < others.size(); ++i) {
-            scores[i] = space.join(joint, others[i]) + steps[i].score + seams_[i] + lm_ending(steps[i].lm, second + 1);
-            row.peak = std::max(row.peak, scores[i]);
+            const double score = space.join(joint, others[i]) + row_steps_[i].score + seams_[i] + endings_.after(row_steps_[i].lm);
+            row.peak = std::max(row.peak, score);
+            row_scores_.push_back(score);
         }
-        for (std::size_t i = 0; i < others.size(); ++i) row.sum += row_weights_[row.first + i] = std::exp(sharpness_ * (scores[i] - row.peak));
-    }
-
-    // What the language models say of the phrases from one on, after a state (`Derivation::ending_lm`).
-    double lm_ending(std::int32_t lm, std::int32_t phrase) {
-        const Endings::Slot& slot = endings_.slot(lm);
-        return slot.step == endings_.step && slot.lm == lm ? slot.score : proposal_.ending_lm(lm, phrase);
-    }
-
-    // Says that `lm_ending` will be asked for a state.
-    void expect_ending(std::int32_t lm, std::int32_t phrase) {
-        Endings::Slot& slot = endings_.slot(lm);
-        if (slot.step == endings_.step || proposal_.in_step(lm, phrase)) return;
-        slot = {endings_.step, lm, 0};
-        open_.push_back({lm, lm, 0});
-    }
-
-    // Finds the endings of all expected states side by side, phrase by phrase: waiting for memory is what takes the time,
-    // and so it is waited for many at once.
-    void learn_endings(std::int32_t phrase) {
-        for (; !open_.empty(); ++phrase) {
-            std::size_t kept = 0;
-            for (const Open& one : open_) {
-                if (phrase == proposal_.size() || proposal_.in_step(one.lm, phrase)) {
-                    endings_.slot(one.from).score = one.score + proposal_.ending_lm(one.lm, phrase);
-                } else {
-                    proposal_.space().prefetch(one.lm, proposal_.phrases()[phrase]);
-                    open_[kept++] = one;
-                }
-            }
-            open_.resize(kept);
-            for (Open& one : open_) one.score += proposal_.reread(one.lm, phrase);
-        }
+        row_weights_.resize(row_scores_.size());
+        for (std::size_t i = row.first; i < row_scores_.size(); ++i)
+            row.sum += row_weights_[i] = std::exp(sharpness_ * (row_scores_[i] - row.peak));
+        rows_.push_back(row);
+        return static_cast<std::int32_t>(rows_.size()) - 1;
     }
 
     // Draws an index in proportion to factor * exp(sharpness * score).
@@ -319,26 +273,6 @@ private:
         return true;
     }
 
-    // Endings of the step under way, in a small table; what finds its slot taken is not in it.
-    struct Endings {
-        struct Slot {
-            std::uint64_t step = 0;
-            std::int32_t lm = 0;
-            double score = 0;
-        };
-        void restart() { ++step; }
-        Slot& slot(std::int32_t lm) { return slots[static_cast<std::uint32_t>(lm) * 0x9e3779b1U >> 22]; }
-
-        std::uint64_t step = 0;
-        std::vector<Slot> slots = std::vector<Slot>(1024);
-    };
-
-    // An ending on its way: from a state to the state that it has come to.
-    struct Open {
-        std::int32_t from, lm;
-        double score;
-    };
-
     Derivation proposal_;
     std::optional<Derivation> target_;
     Stream stream_;
@@ -350,9 +284,8 @@ private:
     std::vector<double> scores_, sums_, weights_, firsts_, seams_, row_scores_, row_weights_;
     std::vector<Row> rows_;
     std::vector<std::int32_t> row_of_, phrases_;
-    std::vector<PhraseSpace::Step> steps_, row_steps_;
+    std::vector<LocalSpace::Step> steps_, row_steps_;
     Endings endings_;
-    std::vector<Open> open_;
 };
 
 }  // namespace dragoman::sampling::phrase

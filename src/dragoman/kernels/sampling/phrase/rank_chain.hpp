@@ -111,7 +111,7 @@ private:
         return -1;
     }
 
-    bool begin(PhraseSpace& space, std::vector<std::int32_t>& start) {
+    bool begin(LocalSpace& space, std::vector<std::int32_t>& start) {
         std::optional<std::vector<std::int32_t>> found;
         if (settings_.start == Start::MONOTONE) found = search::phrase::gloss(space);
         if (settings_.start == Start::GLOSS) found = search::phrase::word_gloss(space);

@@ -19,7 +19,7 @@ void shift(std::vector<T>& values, std::size_t from, std::size_t to) {
 
 }  // namespace
 
-Derivation::Derivation(PhraseSpace& space, std::vector<std::int32_t> options)
+Derivation::Derivation(LocalSpace& space, std::vector<std::int32_t> options)
     : space_(space), phrases_(std::move(options)) {
     check();
     for (std::int32_t order : space.model.lm_orders) history_ = std::max(history_, order - 1);
