@@ -1,6 +1,4 @@
-// All derivations of a block (see chain.hpp) with their scores: what a step of a sampler chooses from.
-//
-// The sampler itself sums over pairs of options and never lists them; whoever looks at each member uses this.
+// All derivations of a block (see chain.hpp), and their scores: what a step of a sampler chooses from.
 #pragma once
 
 #include "search/phrase/endings.hpp"
@@ -17,54 +15,49 @@ using search::phrase::Window;
 
 class PhraseBlock {
 public:
-    // `ready` is called with options before their scores are asked for.
-    template <class Ready>
-    void retranslate(const Derivation& derivation, std::int32_t word, Ready&& ready) {
-        restart(derivation);
-        const std::int32_t phrase = derivation.phrase_of(word);
-        first_ = second_ = phrase;
-        if (derivation.begin(phrase) != word) return alone();
-        singles_ = derivation.space().on_span(derivation.begin(phrase), derivation.end(phrase));
-        ready(singles_);
-        add_singles();
+    // The block of an operator at a point; it has no scores yet.
+    void retranslate(const Derivation& derivation, std::int32_t word) {
+        restart(derivation, derivation.phrase_of(word), derivation.phrase_of(word));
+        if (derivation.begin(first_) == word) singles_ = derivation.space().on_span(word, derivation.end(first_));
+        find_present();
     }
 
-    template <class Ready>
-    void merge_split(const Derivation& derivation, std::int32_t position, Ready&& ready) {
-        restart(derivation);
+    void merge_split(const Derivation& derivation, std::int32_t position) {
         const std::int32_t left = derivation.phrase_of(position - 1), right = derivation.phrase_of(position);
+        restart(derivation, std::min(left, right), std::max(left, right));
         const LocalSpace& space = derivation.space();
         const std::int32_t begin = derivation.begin(left), end = derivation.end(right);
-        first_ = std::min(left, right);
-        second_ = std::max(left, right);
         const bool together = left == right || left + 1 == right;
         if (together && end - begin <= space.longest()) singles_ = space.on_span(begin, end);
         ones_ = space.on_span(begin, position);
         others_ = space.on_span(position, end);
         if (right < left) std::swap(ones_, others_);
-        ready(singles_);
-        ready(ones_);
-        ready(others_);
-        if (!singles_.empty()) add_singles();
-        if (!ones_.empty() && !others_.empty()) add_pairs();
+        find_present();
     }
 
     // The two phrases must begin at these words.
     void reorder(const Derivation& derivation, std::int32_t one, std::int32_t other) {
-        restart(derivation);
-        const std::int32_t left = derivation.phrase_of(one), right = derivation.phrase_of(other);
-        first_ = std::min(left, right);
-        second_ = std::max(left, right);
-        alone();
-        const Change change = exchange(derivation, first_, second_);
-        if (!derivation.allows(change)) return;
-        exchange_ = true;
-        scores_.push_back(derivation.difference(change));
+        const auto [left, right] = std::minmax({derivation.phrase_of(one), derivation.phrase_of(other)});
+        restart(derivation, left, right);
+        exchange_ = derivation.allows(exchange(derivation, first_, second_));
     }
 
-    // How much each member scores more than the present derivation; which of them that is.
+    // The options that the scores of the members will be asked for.
+    std::array<std::span<const std::int32_t>, 3> options() const { return {singles_, ones_, others_}; }
+
+    std::size_t size() const { return std::max<std::size_t>(1 + exchange_, singles_.size() + ones_.size() * others_.size()); }
+
+    void score() {
+        scores_.clear();
+        if (!singles_.empty()) add_singles();
+        if (!ones_.empty() && !others_.empty()) add_pairs();
+        if (scores_.empty()) scores_.push_back(0);
+        if (exchange_) scores_.push_back(derivation_->difference(exchange(*derivation_, first_, second_)));
+    }
+
+    // After `score`: how much each member scores more than the present derivation.
     std::vector<double>& scores() { return scores_; }
-    std::size_t size() const { return scores_.size(); }
+    // Which member that is.
     std::size_t present() const { return present_; }
 
     Change change(std::size_t member) const {
@@ -85,18 +78,25 @@ public:
     Window window() const { return {first_, second_ + 1}; }
 
 private:
-    void restart(const Derivation& derivation) {
+    void restart(const Derivation& derivation, std::int32_t first, std::int32_t second) {
         derivation_ = &derivation;
-        scores_.clear();
+        first_ = first;
+        second_ = second;
         singles_ = ones_ = others_ = {};
         exchange_ = false;
         present_ = 0;
     }
 
-    // The present derivation is all that there is.
-    void alone() {
-        singles_ = {};
-        scores_.assign(1, 0.0);
+    void find_present() {
+        const auto place = [](std::span<const std::int32_t> options, std::int32_t option) {
+            return static_cast<std::size_t>(std::ranges::find(options, option) - options.begin());
+        };
+        const auto& phrases = derivation_->phrases();
+        if (first_ == second_) {
+            if (!singles_.empty()) present_ = place(singles_, phrases[first_]);
+        } else {
+            present_ = singles_.size() + place(ones_, phrases[first_]) * others_.size() + place(others_, phrases[second_]);
+        }
     }
 
     void add_singles() {
@@ -107,7 +107,6 @@ private:
         const LocalSpace::Joint joint = space.joint(start.previous, singles_[0]);
         endings_.restart(*derivation_, second_ + 1);
         for (std::size_t i = 0; i < singles_.size(); ++i) {
-            if (first_ == second_ && singles_[i] == derivation_->phrases()[first_]) present_ = i;
             Beginning beginning = start;
             derivation_->place(beginning, singles_[i], steps_[i], joint);
             scores_.push_back(beginning.score + seams_[i] + endings_.after(beginning.lm) - derivation_->score());
@@ -130,17 +129,13 @@ private:
         endings_.restart(*derivation_, second_ + 1);
         rows_.clear();
         row_scores_.clear();
-        const auto& phrases = derivation_->phrases();
         for (std::size_t i = 0; i < ones_.size(); ++i) {
             Beginning beginning = start;
             derivation_->place(beginning, ones_[i], steps_[i], joint);
             if (first_ + 1 < second_) derivation_->keep(beginning, first_ + 1, second_);
             const double before = beginning.score - derivation_->score();
             const std::size_t row = row_after(beginning);
-            for (std::size_t j = 0; j < others_.size(); ++j) {
-                if (first_ != second_ && ones_[i] == phrases[first_] && others_[j] == phrases[second_]) present_ = scores_.size();
-                scores_.push_back(before + row_scores_[row + j]);
-            }
+            for (std::size_t j = 0; j < others_.size(); ++j) scores_.push_back(before + row_scores_[row + j]);
         }
     }
 

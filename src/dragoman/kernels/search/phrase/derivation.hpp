@@ -140,8 +140,10 @@ public:
         return score + (lm == lms_[phrase] ? finish_ : space_.finish(lm));
     }
 
-    // All that the difference depends on if phrases [first, last) are replaced: they, what stands before them, and what
-    // stands after them as far as its score may change.
+    // All that the scores of options in place of phrases [first, last) depend on, apart from the sum of all others: what
+    // stands before them, and what stands after them as far as its score may change. Added to what is there.
+    void context(std::int32_t first, std::int32_t last, std::vector<std::int32_t>& found) const;
+    // The same after these phrases themselves: all that the differences depend on.
     void surroundings(std::int32_t first, std::int32_t last, std::vector<std::int32_t>& found) const;
 
     // Becomes another derivation.
