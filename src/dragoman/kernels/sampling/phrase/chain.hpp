@@ -7,8 +7,8 @@
 //
 //   RETRANSLATE at a word: all options for the span of the phrase that begins there.
 //   MERGE_SPLIT at a position: if one phrase covers it, or two phrases that meet there follow each other in the target,
-//     all options for the span of both, and all pairs of options for its two parts. If the two are apart, or the other
-//     way round, all pairs of options for them where they stand. No jump changes in either case.
+//     all options for the span of both, and all pairs of options for its two parts, so that no jump changes. If the two are
+//     apart, or the other way round, nothing: RETRANSLATE has other options for them.
 //   REORDER at two words: the phrases that begin there stand as they do, or change places, if no jump gets too long.
 //
 // The chain may draw from one model (the proposal) and have the distribution of another (the target), with whatever a

@@ -42,12 +42,12 @@ const LocalSpace::Context& LocalSpace::add_context(std::int32_t state) {
     Context& added = contexts_[position(state)];
     const auto shorter = model.language_models[0].context(state);
     added.state = state;
+    added.backoff = shorter.log10;
     if (state == 0 || shorter.state == 0) {
         added.first = static_cast<std::uint32_t>(rows_.size());
-        rows_.resize(rows_.size() + static_cast<std::size_t>(options.count), {0, 0, unread});
+        rows_.resize(rows_.size() + static_cast<std::size_t>(options.count), {0, 0, not_read});
     } else {
         added.suffix = shorter.state;
-        added.backoff = shorter.log10;
         added.first = static_cast<std::uint32_t>(answers_.size());
         answers_.resize(answers_.size() + answers_each_, 0);
     }
@@ -67,10 +67,13 @@ std::uint64_t LocalSpace::ask(std::int32_t state, std::int32_t option) const {
     return lm.find(state, word, lm.slot(state, word)) == nullptr ? UNKNOWN : KNOWN;
 }
 
-LocalSpace::Reading LocalSpace::read_after(std::int32_t state, std::int32_t option) const {
-    const Alone all = read_words(0, state, option);
-    const float first = model.language_models[0].query(state, first_word(option)).log10;
-    return {all.score - natural(first), first, all.state};
+LocalSpace::Reading LocalSpace::read_after(const Context& context, std::int32_t option) const {
+    const LanguageModelView& lm = model.language_models[0];
+    const Alone all = read_words(0, context.state, option);
+    const std::int32_t word = first_word(option);
+    const double rest = all.score - natural(lm.query(context.state, word).log10);
+    const bool known = context.state == 0 || ask(context.state, option) == KNOWN;
+    return {rest, lm.query(known ? context.state : 0, word).log10, known ? all.state : ~all.state};
 }
 
 PhraseSpace::Step LocalSpace::remembered_step(std::int32_t lm, std::int32_t option) {

@@ -3,7 +3,7 @@
 //
 // After most contexts of several words the language model does not know the next word, and goes on from the context's
 // suffix: but for the back-off weight, options then score as they do after that. So all options are remembered after
-// contexts that have no suffix, which are few, in rows; after others, only those whose first word is known there.
+// contexts that have no suffix but the empty one, which are few, in rows; after others, only those whose first word is known there.
 #pragma once
 
 #include "search/phrase/space.hpp"
@@ -26,8 +26,10 @@ public:
             backoff += context->backoff;
         }
         Reading& after = rows_[context->first + static_cast<std::size_t>(option)];
-        if (after.lm == unread) after = read_after(context->state, option);
-        return {model.lm_weights[0] * (after.rest + natural(backoff + after.first)), after.lm};
+        if (after.lm == not_read) after = read_after(*context, option);
+        // In the order in which the language model itself adds up.
+        if (after.lm < 0) backoff += context->backoff;
+        return {model.lm_weights[0] * (after.rest + natural(backoff + after.first)), after.lm < 0 ? ~after.lm : after.lm};
     }
 
     // The same for several options.
@@ -50,12 +52,14 @@ private:
         std::uint32_t first = 0;
     };
 
-    // An option after a state, unweighted: the first word's base-10 logarithm, the score of the rest, and the next state.
+    // An option after a state, unweighted: the first word's base-10 logarithm, the score of the rest, and the next state;
+    // its complement where the first word is not known after the state, and its logarithm is that without context.
     struct Reading {
         double rest;
         float first;
         std::int32_t lm;
     };
+    static constexpr std::int32_t not_read = std::numeric_limits<std::int32_t>::min();
 
     // What is known of a word after a context: two bits each, as many as fit.
     enum : std::uint64_t { NOT_ASKED = 0, UNKNOWN = 1, KNOWN = 2, ANSWER = 3 };
@@ -81,7 +85,7 @@ private:
     }
     std::uint64_t ask(std::int32_t state, std::int32_t option) const;
 
-    Reading read_after(std::int32_t state, std::int32_t option) const;
+    Reading read_after(const Context& context, std::int32_t option) const;
 
     Step remembered_step(std::int32_t lm, std::int32_t option);
 
