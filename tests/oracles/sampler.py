@@ -27,6 +27,9 @@ class Point:
 class Blocks:
     """The blocks of derivations that operators draw from, in the space of one case."""
 
+    #: Whether MERGE-SPLIT also draws options for two phrases that are not neighbours in the target.
+    draws_pairs_apart = False
+
     def __init__(self, case: Case):
         self.length = len(case.sentence.split())
         self.limit = case.limit
@@ -72,11 +75,11 @@ class Blocks:
             found = [(*before, one, *after) for one in self._on(begin, end)]
             return found + [(*before, a, b, *after) for a, b in pairs]
         both = []
-        for a, b in pairs:
+        for a, b in pairs if self.draws_pairs_apart else []:
             changed = list(derivation)
             changed[left], changed[right] = a, b
             both.append(tuple(changed))
-        return both
+        return both or [derivation]
 
     def _on(self, begin: int, end: int) -> list[Option]:
         return self.spans.get((begin, end), [])

@@ -55,6 +55,8 @@ class Placed:
 class NumberedBlocks(Blocks):
     """The blocks of one sentence of a batch; derivations are rows of options."""
 
+    draws_pairs_apart = True
+
     def __init__(self, batch: PhraseBatch, sentence: int, limit: int):
         options = batch.options
         self.length = len(options.source.sentences[sentence])

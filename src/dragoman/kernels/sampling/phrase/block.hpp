@@ -1,8 +1,7 @@
-// All derivations of a block (see chain.hpp) with their scores: what a step of a sampler chooses from.
-//
-// The sampler itself sums over pairs of options and never lists them; whoever looks at each member uses this.
+// All derivations of a block (see chain.hpp), and their scores: what a step of a sampler chooses from.
 #pragma once
 
+#include "search/phrase/endings.hpp"
 #include "search/phrase/neighbourhood.hpp"
 
 namespace dragoman::sampling::phrase {
@@ -10,59 +9,55 @@ namespace dragoman::sampling::phrase {
 using search::phrase::Beginning;
 using search::phrase::Change;
 using search::phrase::Derivation;
-using search::phrase::PhraseSpace;
+using search::phrase::Endings;
+using search::phrase::LocalSpace;
 using search::phrase::Window;
 
 class PhraseBlock {
 public:
-    // `ready` is called with options before their scores are asked for.
-    template <class Ready>
-    void retranslate(const Derivation& derivation, std::int32_t word, Ready&& ready) {
-        restart(derivation);
-        const std::int32_t phrase = derivation.phrase_of(word);
-        first_ = second_ = phrase;
-        if (derivation.begin(phrase) != word) return alone();
-        singles_ = derivation.space().on_span(derivation.begin(phrase), derivation.end(phrase));
-        ready(singles_);
-        add_singles();
+    // The block of an operator at a point; it has no scores yet.
+    void retranslate(const Derivation& derivation, std::int32_t word) {
+        restart(derivation, derivation.phrase_of(word), derivation.phrase_of(word));
+        if (derivation.begin(first_) == word) singles_ = derivation.space().on_span(word, derivation.end(first_));
+        find_present();
     }
 
-    template <class Ready>
-    void merge_split(const Derivation& derivation, std::int32_t position, Ready&& ready) {
-        restart(derivation);
+    void merge_split(const Derivation& derivation, std::int32_t position) {
         const std::int32_t left = derivation.phrase_of(position - 1), right = derivation.phrase_of(position);
-        const PhraseSpace& space = derivation.space();
+        restart(derivation, std::min(left, right), std::max(left, right));
+        const LocalSpace& space = derivation.space();
         const std::int32_t begin = derivation.begin(left), end = derivation.end(right);
-        first_ = std::min(left, right);
-        second_ = std::max(left, right);
         const bool together = left == right || left + 1 == right;
         if (together && end - begin <= space.longest()) singles_ = space.on_span(begin, end);
         ones_ = space.on_span(begin, position);
         others_ = space.on_span(position, end);
         if (right < left) std::swap(ones_, others_);
-        ready(singles_);
-        ready(ones_);
-        ready(others_);
-        if (!singles_.empty()) add_singles();
-        if (!ones_.empty() && !others_.empty()) add_pairs();
+        find_present();
     }
 
     // The two phrases must begin at these words.
     void reorder(const Derivation& derivation, std::int32_t one, std::int32_t other) {
-        restart(derivation);
-        const std::int32_t left = derivation.phrase_of(one), right = derivation.phrase_of(other);
-        first_ = std::min(left, right);
-        second_ = std::max(left, right);
-        alone();
-        const Change change = exchange(derivation, first_, second_);
-        if (!derivation.allows(change)) return;
-        exchange_ = true;
-        scores_.push_back(derivation.difference(change));
+        const auto [left, right] = std::minmax({derivation.phrase_of(one), derivation.phrase_of(other)});
+        restart(derivation, left, right);
+        exchange_ = derivation.allows(exchange(derivation, first_, second_));
     }
 
-    // How much each member scores more than the present derivation; which of them that is.
+    // The options that the scores of the members will be asked for.
+    std::array<std::span<const std::int32_t>, 3> options() const { return {singles_, ones_, others_}; }
+
+    std::size_t size() const { return std::max<std::size_t>(1 + exchange_, singles_.size() + ones_.size() * others_.size()); }
+
+    void score() {
+        scores_.clear();
+        if (!singles_.empty()) add_singles();
+        if (!ones_.empty() && !others_.empty()) add_pairs();
+        if (scores_.empty()) scores_.push_back(0);
+        if (exchange_) scores_.push_back(derivation_->difference(exchange(*derivation_, first_, second_)));
+    }
+
+    // After `score`: how much each member scores more than the present derivation.
     std::vector<double>& scores() { return scores_; }
-    std::size_t size() const { return scores_.size(); }
+    // Which member that is.
     std::size_t present() const { return present_; }
 
     Change change(std::size_t member) const {
@@ -83,33 +78,38 @@ public:
     Window window() const { return {first_, second_ + 1}; }
 
 private:
-    void restart(const Derivation& derivation) {
+    void restart(const Derivation& derivation, std::int32_t first, std::int32_t second) {
         derivation_ = &derivation;
-        scores_.clear();
+        first_ = first;
+        second_ = second;
         singles_ = ones_ = others_ = {};
         exchange_ = false;
         present_ = 0;
     }
 
-    // The present derivation is all that there is.
-    void alone() {
-        singles_ = {};
-        scores_.assign(1, 0.0);
+    void find_present() {
+        const auto place = [](std::span<const std::int32_t> options, std::int32_t option) {
+            return static_cast<std::size_t>(std::ranges::find(options, option) - options.begin());
+        };
+        const auto& phrases = derivation_->phrases();
+        if (first_ == second_) {
+            if (!singles_.empty()) present_ = place(singles_, phrases[first_]);
+        } else {
+            present_ = singles_.size() + place(ones_, phrases[first_]) * others_.size() + place(others_, phrases[second_]);
+        }
     }
 
     void add_singles() {
-        PhraseSpace& space = derivation_->space();
+        LocalSpace& space = derivation_->space();
         const Beginning start = derivation_->before(first_);
-        const PhraseSpace::Step* steps = space.read_span(start.lm, space.options.begin[singles_[0]], space.options.end[singles_[0]]);
-        steps_.assign(steps, steps + singles_.size());
+        space.read_all(start.lm, singles_, steps_);
         derivation_->seams(singles_, second_ + 1, seams_);
-        const PhraseSpace::Joint joint = space.joint(start.previous, singles_[0]);
-        ++endings_step_;
+        const LocalSpace::Joint joint = space.joint(start.previous, singles_[0]);
+        endings_.restart(*derivation_, second_ + 1);
         for (std::size_t i = 0; i < singles_.size(); ++i) {
-            if (first_ == second_ && singles_[i] == derivation_->phrases()[first_]) present_ = i;
             Beginning beginning = start;
             derivation_->place(beginning, singles_[i], steps_[i], joint);
-            scores_.push_back(beginning.score + seams_[i] + ending(beginning.lm) - derivation_->score());
+            scores_.push_back(beginning.score + seams_[i] + endings_.after(beginning.lm) - derivation_->score());
         }
     }
 
@@ -120,57 +120,38 @@ private:
     };
 
     void add_pairs() {
-        PhraseSpace& space = derivation_->space();
-        const std::int32_t begin = space.options.begin[others_[0]], end = space.options.end[others_[0]];
+        LocalSpace& space = derivation_->space();
         const Beginning start = derivation_->before(first_);
-        const PhraseSpace::Step* const read = space.read_span(start.lm, space.options.begin[ones_[0]], space.options.end[ones_[0]]);
-        steps_.assign(read, read + ones_.size());
+        space.read_all(start.lm, ones_, steps_);
         derivation_->seams(others_, second_ + 1, seams_);
         for (std::size_t i = 0; i < others_.size(); ++i) seams_[i] += space.options.local[others_[i]];
-        const PhraseSpace::Joint joint = space.joint(start.previous, ones_[0]);
-        ++endings_step_;
+        const LocalSpace::Joint joint = space.joint(start.previous, ones_[0]);
+        endings_.restart(*derivation_, second_ + 1);
         rows_.clear();
         row_scores_.clear();
-        const auto& phrases = derivation_->phrases();
         for (std::size_t i = 0; i < ones_.size(); ++i) {
             Beginning beginning = start;
             derivation_->place(beginning, ones_[i], steps_[i], joint);
             if (first_ + 1 < second_) derivation_->keep(beginning, first_ + 1, second_);
             const double before = beginning.score - derivation_->score();
-            const std::size_t row = row_after(beginning, begin, end);
-            for (std::size_t j = 0; j < others_.size(); ++j) {
-                if (first_ != second_ && ones_[i] == phrases[first_] && others_[j] == phrases[second_]) present_ = scores_.size();
-                scores_.push_back(before + row_scores_[row + j]);
-            }
+            const std::size_t row = row_after(beginning);
+            for (std::size_t j = 0; j < others_.size(); ++j) scores_.push_back(before + row_scores_[row + j]);
         }
     }
 
-    std::size_t row_after(const Beginning& beginning, std::int32_t begin, std::int32_t end) {
-        PhraseSpace& space = derivation_->space();
+    std::size_t row_after(const Beginning& beginning) {
+        LocalSpace& space = derivation_->space();
         const std::int32_t exit = space.exit_of(beginning.previous);
         for (const Row& row : rows_)
             if (row.lm == beginning.lm && row.exit == exit) return row.first;
         const std::size_t first = row_scores_.size();
         rows_.push_back({beginning.lm, exit, first});
-        const PhraseSpace::Step* steps = space.read_span(beginning.lm, begin, end);
-        const PhraseSpace::Joint joint = space.joint(beginning.previous, others_[0]);
+        space.read_all(beginning.lm, others_, row_steps_);
+        const LocalSpace::Joint joint = space.joint(beginning.previous, others_[0]);
         for (std::size_t j = 0; j < others_.size(); ++j)
-            row_scores_.push_back(space.join(joint, others_[j]) + steps[j].score + seams_[j] + ending(steps[j].lm));
+            row_scores_.push_back(space.join(joint, others_[j]) + row_steps_[j].score + seams_[j] + endings_.after(row_steps_[j].lm));
         return first;
     }
-
-    // What the language models say of what follows, after a state; remembered within the step.
-    double ending(std::int32_t lm) {
-        Ending& slot = endings_[static_cast<std::uint32_t>(lm) * 0x9e3779b1U >> 22];
-        if (slot.step != endings_step_ || slot.lm != lm) slot = {endings_step_, lm, derivation_->ending_lm(lm, second_ + 1)};
-        return slot.score;
-    }
-
-    struct Ending {
-        std::uint64_t step = 0;
-        std::int32_t lm = 0;
-        double score = 0;
-    };
 
     const Derivation* derivation_ = nullptr;
     std::int32_t first_ = 0, second_ = 0;
@@ -178,10 +159,9 @@ private:
     std::size_t present_ = 0;
     std::span<const std::int32_t> singles_, ones_, others_;
     std::vector<double> scores_, seams_, row_scores_;
-    std::vector<PhraseSpace::Step> steps_;
+    std::vector<LocalSpace::Step> steps_, row_steps_;
     std::vector<Row> rows_;
-    std::vector<Ending> endings_ = std::vector<Ending>(1024);
-    std::uint64_t endings_step_ = 0;
+    Endings endings_;
 };
 
 }  // namespace dragoman::sampling::phrase

@@ -7,8 +7,8 @@
 //
 //   RETRANSLATE at a word: all options for the span of the phrase that begins there.
 //   MERGE_SPLIT at a position: if one phrase covers it, or two phrases that meet there follow each other in the target,
-//     all options for the span of both, and all pairs of options for its two parts. If the two are apart, or the other
-//     way round, all pairs of options for them where they stand. No jump changes in either case.
+//     all options for the span of both, and all pairs of options for its two parts, so that no jump changes. If the two are
+//     apart, or the other way round, nothing: RETRANSLATE has other options for them.
 //   REORDER at two words: the phrases that begin there stand as they do, or change places, if no jump gets too long.
 //
 // The chain may draw from one model (the proposal) and have the distribution of another (the target), with whatever a
@@ -23,18 +23,16 @@
 #pragma once
 
 #include "base/random_stream.hpp"
-#include "search/phrase/neighbourhood.hpp"
+#include "sampling/phrase/block.hpp"
+#include "sampling/phrase/block_memo.hpp"
 
-#include <array>
+#include <algorithm>
+#include <cmath>
+#include <numeric>
 
 namespace dragoman::sampling::phrase {
 
-using search::phrase::Beginning;
-using search::phrase::Change;
-using search::phrase::Derivation;
 using search::phrase::OptionsView;
-using search::phrase::PhraseSpace;
-using search::phrase::Window;
 
 // What steps there are, in the order in which a scan makes them.
 enum Kind : std::uint8_t { MERGES_AND_SPLITS, REORDERINGS, RETRANSLATIONS, KINDS };
@@ -53,7 +51,7 @@ class GibbsChain {
 public:
     // `target` may be null: the proposal is the target then. So may `correction`. With `whole_scans` and a target, steps are
     // accepted or rejected together, by `test_scan`.
-    GibbsChain(PhraseSpace& proposal, PhraseSpace* target, Correction* correction, std::vector<std::int32_t> start, Stream stream,
+    GibbsChain(LocalSpace& proposal, LocalSpace* target, Correction* correction, std::vector<std::int32_t> start, Stream stream,
                bool whole_scans = false)
         : proposal_(proposal, start), stream_(stream), correction_(correction), whole_scans_(whole_scans && target != nullptr) {
         if (target != nullptr) target_.emplace(*target, std::move(start));
@@ -66,36 +64,22 @@ public:
     Stream& stream() { return stream_; }
     bool whole_scans() const { return whole_scans_; }
 
-    void set_temperature(double temperature) { sharpness_ = 1 / temperature; }
+    void set_temperature(double temperature) {
+        if (sharpness_ != 1 / temperature) memo_.restart();
+        sharpness_ = 1 / temperature;
+    }
 
     // One step; returns whether the derivation changed.
     bool retranslate(std::int32_t word) {
-        const std::int32_t phrase = proposal_.phrase_of(word);
-        if (proposal_.begin(phrase) != word) return false;
-        const auto options = proposal_.space().on_span(proposal_.begin(phrase), proposal_.end(phrase));
-        if (options.size() == 1) return false;
-        scores_.clear();
-        add_singles(options, {phrase, phrase + 1});
-        sums_.assign(options.size(), 1.0);
-        const std::size_t drawn = draw(scores_, sums_);
-        if (options[drawn] == proposal_.phrases()[phrase]) return false;
-        return propose(replace(proposal_, {phrase, phrase + 1}, options[drawn]), scores_[drawn]);
+        block_.retranslate(proposal_, word);
+        return draw(RETRANSLATIONS, word);
     }
 
     bool merge_split(std::int32_t position) {
         const std::int32_t left = proposal_.phrase_of(position - 1), right = proposal_.phrase_of(position);
-        const PhraseSpace& space = proposal_.space();
-        const std::int32_t begin = proposal_.begin(left), end = proposal_.end(right);
-        const auto lefts = space.on_span(begin, position), rights = space.on_span(position, end);
-        scores_.clear();
-        if (right - left > 1 || right < left) {
-            const bool forward = left < right;
-            const auto ones = forward ? lefts : rights, others = forward ? rights : lefts;
-            return draw_pair(std::min(left, right), std::max(left, right), {}, ones, others);
-        }
-        const auto merged = end - begin <= space.longest() ? space.on_span(begin, end) : std::span<const std::int32_t>{};
-        add_singles(merged, {left, right + 1});
-        return draw_pair(left, right, merged, lefts, rights);
+        if (left != right && left + 1 != right) return false;
+        block_.merge_split(proposal_, position);
+        return draw(MERGES_AND_SPLITS, position);
     }
 
     bool reorder(std::int32_t one, std::int32_t other) {
@@ -105,7 +89,7 @@ public:
         if (!proposal_.allows(change)) return false;
         const double difference = proposal_.difference(change);
         if (stream_.uniform() * (1 + std::exp(-difference * sharpness_)) >= 1) return false;
-        return propose(change, difference);
+        return propose(change);
     }
 
     // Accepts the steps since the last test, or takes all of them back; returns whether they were accepted.
@@ -139,174 +123,37 @@ public:
     }
 
 private:
-    // The scores of single options in place of a window, less the present score.
-    void add_singles(std::span<const std::int32_t> options, Window window) {
-        if (options.empty()) return;
-        PhraseSpace& space = proposal_.space();
-        const Beginning start = proposal_.before(window.first);
-        const PhraseSpace::Step* steps = space.read_span(start.lm, space.options.begin[options[0]], space.options.end[options[0]]);
-        endings_.restart();
-        for (std::size_t i = 0; i < options.size(); ++i) expect_ending(steps[i].lm, window.last);
-        learn_endings(window.last);
-        proposal_.seams(options, window.last, seams_);
-        const PhraseSpace::Joint joint = space.joint(start.previous, options[0]);
-        for (std::size_t i = 0; i < options.size(); ++i) {
-            Beginning beginning = start;
-            proposal_.place(beginning, options[i], steps[i], joint);
-            scores_.push_back(beginning.score + seams_[i] + lm_ending(beginning.lm, window.last) - proposal_.score());
+    // Draws a member of a kind's block at a point, in proportion to exp(sharpness * score).
+    bool draw(Kind kind, std::int32_t point) {
+        if (block_.size() == 1) return false;
+        const Window window = block_.window();
+        key_.assign({kind, point, proposal_.begin(window.first), proposal_.end(window.last - 1)});
+        proposal_.context(window.first, window.last, key_);
+        auto weights = memo_.find(key_);
+        if (weights.empty()) {
+            block_.score();
+            cumulate(block_.scores());
+            memo_.add(key_, cumulated_);
+            weights = cumulated_;
         }
+        const double wanted = stream_.uniform() * weights.back();
+        const auto drawn = static_cast<std::size_t>(std::upper_bound(weights.begin(), weights.end() - 1, wanted) - weights.begin());
+        return drawn != block_.present() && propose(block_.change(drawn));
     }
 
-    // Draws either a single option (those whose scores are there already) or options for the phrases `first` and `second`
-    // (the same if one phrase covers both). Pairs are drawn one after the other: the first by the sum over all seconds.
-    bool draw_pair(std::int32_t first, std::int32_t second, std::span<const std::int32_t> singles, std::span<const std::int32_t> ones,
-                   std::span<const std::int32_t> others) {
-        const std::size_t width = others.size();
-        if (width > 0 && !ones.empty()) add_rows(first, second, ones, others);
-        if (scores_.size() == 1 && width < 2) return false;
-        if (width == 0 || ones.empty()) sums_.assign(scores_.size(), 1.0);
-        std::size_t drawn = draw(scores_, sums_);
-        if (drawn < singles.size()) {
-            if (first == second && singles[drawn] == proposal_.phrases()[first]) return false;
-            return propose(replace(proposal_, {first, second + 1}, singles[drawn]), scores_[drawn]);
-        }
-        const Row& row = rows_[static_cast<std::size_t>(row_of_[drawn - singles.size()])];
-        const double before = scores_[drawn] - row.peak;
-        drawn -= singles.size();
-        const std::size_t other = pick({row_weights_.data() + row.first, width}, row.sum);
-        if (first != second && ones[drawn] == proposal_.phrases()[first] && others[other] == proposal_.phrases()[second]) return false;
-        const Change change = Change()
-                                  .keep(0, first)
-                                  .place(ones[drawn])
-                                  .keep(first + 1, second)
-                                  .place(others[other])
-                                  .keep(second + 1, proposal_.size());
-        return propose(change, before + row_scores_[row.first + other]);
-    }
-
-    // All second options after a first: their scores depend on the state that it leaves, and on its exit class.
-    struct Row {
-        std::int32_t lm, exit, previous;
-        std::size_t first;  // of its steps, scores and weights
-        double peak, sum;   // of exp(sharpness * (score - peak))
-    };
-
-    void add_rows(std::int32_t first, std::int32_t second, std::span<const std::int32_t> ones, std::span<const std::int32_t> others) {
-        PhraseSpace& space = proposal_.space();
-        const std::int32_t begin = space.options.begin[others[0]], end = space.options.end[others[0]];
-        rows_.clear();
-        row_of_.clear();
-        row_steps_.clear();
-        const Beginning start = proposal_.before(first);
-        const PhraseSpace::Step* const read = space.read_span(start.lm, space.options.begin[ones[0]], space.options.end[ones[0]]);
-        steps_.assign(read, read + ones.size());
-        if (first + 1 >= second) {
-            for (const auto& step : steps_) space.prefetch_slot(step.lm, begin, end);
-            for (const auto& step : steps_) space.prefetch_steps(step.lm, begin, end);
-        }
-        endings_.restart();
-        firsts_.clear();
-        const PhraseSpace::Joint joint = space.joint(start.previous, ones[0]);
-        for (std::size_t i = 0; i < ones.size(); ++i) {
-            Beginning beginning = start;
-            proposal_.place(beginning, ones[i], steps_[i], joint);
-            if (first + 1 < second) proposal_.keep(beginning, first + 1, second);
-            firsts_.push_back(beginning.score - proposal_.score());
-            row_of_.push_back(row_after(beginning, second, others));
-        }
-        learn_endings(second + 1);
-        proposal_.seams(others, second + 1, seams_);
-        for (std::size_t i = 0; i < others.size(); ++i) seams_[i] += space.options.local[others[i]];
-        row_scores_.resize(row_steps_.size());
-        row_weights_.resize(row_steps_.size());
-        for (Row& row : rows_) score_row(row, second, others);
-        sums_.assign(scores_.size(), 1.0);
-        for (std::size_t i = 0; i < ones.size(); ++i) {
-            const Row& row = rows_[static_cast<std::size_t>(row_of_[i])];
-            scores_.push_back(firsts_[i] + row.peak);
-            sums_.push_back(row.sum);
-        }
-    }
-
-    // The row after a first option, which may be that of an earlier one.
-    std::int32_t row_after(const Beginning& beginning, std::int32_t second, std::span<const std::int32_t> others) {
-        PhraseSpace& space = proposal_.space();
-        const std::int32_t exit = space.exit_of(beginning.previous);
-        for (std::size_t row = 0; row < rows_.size(); ++row)
-            if (rows_[row].lm == beginning.lm && rows_[row].exit == exit) return static_cast<std::int32_t>(row);
-        const PhraseSpace::Step* steps = space.read_span(beginning.lm, space.options.begin[others[0]], space.options.end[others[0]]);
-        rows_.push_back({beginning.lm, exit, beginning.previous, row_steps_.size(), -std::numeric_limits<double>::infinity(), 0});
-        row_steps_.insert(row_steps_.end(), steps, steps + others.size());
-        for (std::size_t i = 0; i < others.size(); ++i) expect_ending(steps[i].lm, second + 1);
-        return static_cast<std::int32_t>(rows_.size()) - 1;
-    }
-
-    void score_row(Row& row, std::int32_t second, std::span<const std::int32_t> others) {
-        const PhraseSpace& space = proposal_.space();
-        const PhraseSpace::Step* const steps = row_steps_.data() + row.first;
-        double* const scores = row_scores_.data() + row.first;
-        const PhraseSpace::Joint joint = space.joint(row.previous, others[0]);
-        for (std::size_t i = 0; i < others.size(); ++i) {
-            scores[i] = space.join(joint, others[i]) + steps[i].score + seams_[i] + lm_ending(steps[i].lm, second + 1);
-            row.peak = std::max(row.peak, scores[i]);
-        }
-        for (std::size_t i = 0; i < others.size(); ++i) row.sum += row_weights_[row.first + i] = std::exp(sharpness_ * (scores[i] - row.peak));
-    }
-
-    // What the language models say of the phrases from one on, after a state (`Derivation::ending_lm`).
-    double lm_ending(std::int32_t lm, std::int32_t phrase) {
-        const Endings::Slot& slot = endings_.slot(lm);
-        return slot.step == endings_.step && slot.lm == lm ? slot.score : proposal_.ending_lm(lm, phrase);
-    }
-
-    // Says that `lm_ending` will be asked for a state.
-    void expect_ending(std::int32_t lm, std::int32_t phrase) {
-        Endings::Slot& slot = endings_.slot(lm);
-        if (slot.step == endings_.step || proposal_.in_step(lm, phrase)) return;
-        slot = {endings_.step, lm, 0};
-        open_.push_back({lm, lm, 0});
-    }
-
-    // Finds the endings of all expected states side by side, phrase by phrase: waiting for memory is what takes the time,
-    // and so it is waited for many at once.
-    void learn_endings(std::int32_t phrase) {
-        for (; !open_.empty(); ++phrase) {
-            std::size_t kept = 0;
-            for (const Open& one : open_) {
-                if (phrase == proposal_.size() || proposal_.in_step(one.lm, phrase)) {
-                    endings_.slot(one.from).score = one.score + proposal_.ending_lm(one.lm, phrase);
-                } else {
-                    proposal_.space().prefetch(one.lm, proposal_.phrases()[phrase]);
-                    open_[kept++] = one;
-                }
-            }
-            open_.resize(kept);
-            for (Open& one : open_) one.score += proposal_.reread(one.lm, phrase);
-        }
-    }
-
-    // Draws an index in proportion to factor * exp(sharpness * score).
-    std::size_t draw(std::span<const double> scores, std::span<const double> factors) {
-        const double peak = *std::max_element(scores.begin(), scores.end());
-        weights_.resize(scores.size());
-        double total = 0;
-        for (std::size_t i = 0; i < scores.size(); ++i) total += weights_[i] = factors[i] * std::exp(sharpness_ * (scores[i] - peak));
-        return pick(weights_, total);
-    }
-
-    std::size_t pick(std::span<const double> weights, double total) {
-        double wanted = stream_.uniform() * total;
-        std::size_t picked = 0;
-        while (picked + 1 < weights.size() && wanted >= weights[picked]) wanted -= weights[picked++];
-        return picked;
+    void cumulate(std::span<const double> scores) {
+        const double peak = *std::ranges::max_element(scores);
+        cumulated_.resize(scores.size());
+        for (std::size_t i = 0; i < scores.size(); ++i) cumulated_[i] = std::exp(sharpness_ * (scores[i] - peak));
+        std::partial_sum(cumulated_.begin(), cumulated_.end(), cumulated_.begin());
     }
 
     bool accepts(double log_ratio) { return log_ratio >= 0 || stream_.uniform() < std::exp(log_ratio); }
 
-    // Accepts a draw from a block, or not; `difference` is by how much it scores more as the proposal sees it.
-    bool propose(const Change& change, double difference) {
+    // Accepts a draw from a block, or not.
+    bool propose(const Change& change) {
         if (!whole_scans_ && (target_ || correction_ != nullptr)) {
-            double gain = target_ ? target_->difference(change) - difference : 0;
+            double gain = target_ ? target_->difference(change) - proposal_.difference(change) : 0;
             if (correction_ != nullptr) {
                 proposal_.changed(change, phrases_);
                 gain += correction_->gain(phrases_);
@@ -319,26 +166,6 @@ private:
         return true;
     }
 
-    // Endings of the step under way, in a small table; what finds its slot taken is not in it.
-    struct Endings {
-        struct Slot {
-            std::uint64_t step = 0;
-            std::int32_t lm = 0;
-            double score = 0;
-        };
-        void restart() { ++step; }
-        Slot& slot(std::int32_t lm) { return slots[static_cast<std::uint32_t>(lm) * 0x9e3779b1U >> 22]; }
-
-        std::uint64_t step = 0;
-        std::vector<Slot> slots = std::vector<Slot>(1024);
-    };
-
-    // An ending on its way: from a state to the state that it has come to.
-    struct Open {
-        std::int32_t from, lm;
-        double score;
-    };
-
     Derivation proposal_;
     std::optional<Derivation> target_;
     Stream stream_;
@@ -346,13 +173,12 @@ private:
     bool whole_scans_;
     double sharpness_ = 1;
 
+    BlockMemo memo_;
+
     // Of the step under way, kept for their memory.
-    std::vector<double> scores_, sums_, weights_, firsts_, seams_, row_scores_, row_weights_;
-    std::vector<Row> rows_;
-    std::vector<std::int32_t> row_of_, phrases_;
-    std::vector<PhraseSpace::Step> steps_, row_steps_;
-    Endings endings_;
-    std::vector<Open> open_;
+    PhraseBlock block_;
+    std::vector<double> cumulated_;
+    std::vector<std::int32_t> key_, phrases_;
 };
 
 }  // namespace dragoman::sampling::phrase

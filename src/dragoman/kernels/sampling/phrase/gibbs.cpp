@@ -71,7 +71,7 @@ struct VisitedGroup {
 // A sentence in a chain, with all that must stay where it is while the chain runs.
 struct Place {
     OptionsView options, proposal_options;
-    std::unique_ptr<PhraseSpace> target, proposal;
+    std::unique_ptr<LocalSpace> target, proposal;
     std::unique_ptr<GlobalCorrection> correction;
     std::unique_ptr<JumpProposal> jumps;
     std::unique_ptr<ScheduledChain> chain;
@@ -151,7 +151,7 @@ private:
     static constexpr std::uint64_t kTrialStreams = std::uint64_t{1} << 32;
 
     GibbsChain make_chain(const Place& place, Correction* correction, std::vector<std::int32_t> start, Stream stream) const {
-        PhraseSpace& drawn_from = place.proposal ? *place.proposal : *place.target;
+        LocalSpace& drawn_from = place.proposal ? *place.proposal : *place.target;
         return {drawn_from, place.proposal ? place.target.get() : nullptr, correction, std::move(start), stream, schedule_.whole_scans};
     }
 
@@ -175,10 +175,10 @@ private:
 
     bool begin(Place& place, std::size_t sentence, Stream& stream, std::vector<std::int32_t>& start) const {
         place.options = target_.options(sentence);
-        place.target = std::make_unique<PhraseSpace>(model_, place.options);
+        place.target = std::make_unique<LocalSpace>(model_, place.options);
         if (proposal_ != nullptr) {
             place.proposal_options = proposal_->options(sentence);
-            place.proposal = std::make_unique<PhraseSpace>(proposal_model_, place.proposal_options);
+            place.proposal = std::make_unique<LocalSpace>(proposal_model_, place.proposal_options);
         }
         start.assign(starts_[sentence].begin(), starts_[sentence].end());
         if (!start.empty() || place.options.sentence_length == 0) return true;

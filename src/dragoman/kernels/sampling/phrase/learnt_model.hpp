@@ -12,7 +12,7 @@ using search::phrase::Derivation;
 using search::phrase::OptionsView;
 using search::phrase::PhraseBatch;
 using search::phrase::PhraseModelView;
-using search::phrase::PhraseSpace;
+using search::phrase::LocalSpace;
 
 // The features of a batch's options, and where in a vector of weights those are that depend on context.
 struct FeatureTable {
@@ -135,7 +135,7 @@ public:
         options.reorder_from = from_.data();
         options.reorder_to = to_.data();
         for (std::int32_t option = 0; option < options.count; ++option) weigh(option);
-        space_ = std::make_unique<PhraseSpace>(model.view, options);
+        space_ = std::make_unique<LocalSpace>(model.view, options);
         version_ = model.version();
     }
     LearntSentence(const LearntSentence&) = delete;
@@ -144,15 +144,15 @@ public:
     const std::size_t sentence;
     OptionsView options;
 
-    PhraseSpace& space() { return *space_; }
+    LocalSpace& space() { return *space_; }
     std::int64_t number(std::int32_t option) const { return first_option_ + option; }
     Derivation& derivation() { return *derivation_; }
     void start(std::vector<std::int32_t> phrases) { derivation_.emplace(*space_, std::move(phrases)); }
 
     // Makes the present derivation's score right under the present weights.
     void freshen() {
-        if (version_ == model_.version() && space_->remembered() < kMostRemembered) return;
-        space_->forget_scores();
+        if (version_ == model_.version() && space_->weighted() < kMostRemembered) return;
+        space_->forget_weighted();
         if (version_ == model_.version()) return;
         version_ = model_.version();
         weigh_all(derivation_->phrases());
@@ -243,7 +243,7 @@ private:
     std::int64_t first_option_;
     std::vector<double> local_, from_, to_;
     std::vector<std::uint64_t> versions_;
-    std::unique_ptr<PhraseSpace> space_;
+    std::unique_ptr<LocalSpace> space_;
     std::optional<Derivation> derivation_;
     std::uint64_t version_ = 0;
 };

@@ -111,7 +111,7 @@ private:
         return -1;
     }
 
-    bool begin(PhraseSpace& space, std::vector<std::int32_t>& start) {
+    bool begin(LocalSpace& space, std::vector<std::int32_t>& start) {
         std::optional<std::vector<std::int32_t>> found;
         if (settings_.start == Start::MONOTONE) found = search::phrase::gloss(space);
         if (settings_.start == Start::GLOSS) found = search::phrase::word_gloss(space);
@@ -201,12 +201,13 @@ private:
     }
 
     void list(LearntSentence& sentence, const Point& point) {
-        const auto ready = [&](std::span<const std::int32_t> options) { sentence.weigh_all(options); };
         switch (point.kind) {
-            case MERGES_AND_SPLITS: block_.merge_split(sentence.derivation(), point.one, ready); break;
+            case MERGES_AND_SPLITS: block_.merge_split(sentence.derivation(), point.one); break;
             case REORDERINGS: block_.reorder(sentence.derivation(), point.one, point.other); break;
-            default: block_.retranslate(sentence.derivation(), point.one, ready);
+            default: block_.retranslate(sentence.derivation(), point.one);
         }
+        for (const auto& options : block_.options()) sentence.weigh_all(options);
+        block_.score();
     }
 
     void add_global_scores(std::size_t place, LearntSentence& sentence) {

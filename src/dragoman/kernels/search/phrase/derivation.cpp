@@ -19,7 +19,7 @@ void shift(std::vector<T>& values, std::size_t from, std::size_t to) {
 
 }  // namespace
 
-Derivation::Derivation(PhraseSpace& space, std::vector<std::int32_t> options)
+Derivation::Derivation(LocalSpace& space, std::vector<std::int32_t> options)
     : space_(space), phrases_(std::move(options)) {
     check();
     for (std::int32_t order : space.model.lm_orders) history_ = std::max(history_, order - 1);
@@ -56,14 +56,19 @@ void Derivation::seams(std::span<const std::int32_t> previous, std::int32_t phra
     space_.join_all(previous, phrases_[phrase], [&](std::size_t i, double join) { scores[i] = kept + join; });
 }
 
-void Derivation::surroundings(std::int32_t first, std::int32_t last, std::vector<std::int32_t>& found) const {
-    found.assign({lms_[first], option_before(first), last - first});
-    found.insert(found.end(), phrases_.begin() + first, phrases_.begin() + last);
+void Derivation::context(std::int32_t first, std::int32_t last, std::vector<std::int32_t>& found) const {
+    found.insert(found.end(), {lms_[first], option_before(first)});
     std::int64_t words = 0;
     for (std::int32_t i = last; i < size() && (i == last || words < history_); ++i) {
         found.push_back(phrases_[i]);
         words += space_.options.word_offsets[phrases_[i] + 1] - space_.options.word_offsets[phrases_[i]];
     }
+}
+
+void Derivation::surroundings(std::int32_t first, std::int32_t last, std::vector<std::int32_t>& found) const {
+    found.assign(1, last - first);
+    found.insert(found.end(), phrases_.begin() + first, phrases_.begin() + last);
+    context(first, last, found);
 }
 
 void Derivation::become(const std::vector<std::int32_t>& options) {

@@ -6,7 +6,7 @@
 // words after a seam until the language models are in the states they were in before.
 #pragma once
 
-#include "search/phrase/space.hpp"
+#include "search/phrase/local_space.hpp"
 
 #include <array>
 #include <stdexcept>
@@ -49,9 +49,9 @@ struct Beginning {
 class Derivation {
 public:
     // Throws std::invalid_argument unless the options are a derivation.
-    Derivation(PhraseSpace& space, std::vector<std::int32_t> options);
+    Derivation(LocalSpace& space, std::vector<std::int32_t> options);
 
-    PhraseSpace& space() const { return space_; }
+    LocalSpace& space() const { return space_; }
     double score() const { return score_; }
     const std::vector<std::int32_t>& phrases() const { return phrases_; }  // options in target order
 
@@ -87,10 +87,10 @@ public:
 
     // ... a new option after it, ...
     void place(Beginning& beginning, std::int32_t option) const { place(beginning, option, space_.read(beginning.lm, option)); }
-    void place(Beginning& beginning, std::int32_t option, const PhraseSpace::Step& step) const {
+    void place(Beginning& beginning, std::int32_t option, const LocalSpace::Step& step) const {
         place(beginning, option, step, space_.joint(beginning.previous, option));
     }
-    void place(Beginning& beginning, std::int32_t option, const PhraseSpace::Step& step, const PhraseSpace::Joint& joint) const {
+    void place(Beginning& beginning, std::int32_t option, const LocalSpace::Step& step, const LocalSpace::Joint& joint) const {
         beginning.score += space_.options.local[option] + space_.join(joint, option) + step.score;
         beginning.previous = option;
         beginning.lm = step.lm;
@@ -132,20 +132,18 @@ public:
     // ... and that of the language models: what changes if they read the rest from another state, and the end.
     double ending_lm(std::int32_t lm, std::int32_t phrase) const {
         double score = 0;
-        for (; phrase < size() && lm != lms_[phrase]; ++phrase) score += reread(lm, phrase);
+        for (; phrase < size() && lm != lms_[phrase]; ++phrase) {
+            const auto step = space_.read(lm, phrases_[phrase]);
+            score += step.score - lm_scores_[phrase];
+            lm = step.lm;
+        }
         return score + (lm == lms_[phrase] ? finish_ : space_.finish(lm));
     }
-    // Whether the language models are in the state that they are in before a phrase as it is.
-    bool in_step(std::int32_t lm, std::int32_t phrase) const { return lm == lms_[phrase]; }
-    // What it changes to read a phrase after another state, which becomes the one that follows.
-    double reread(std::int32_t& lm, std::int32_t phrase) const {
-        const auto step = space_.read(lm, phrases_[phrase]);
-        lm = step.lm;
-        return step.score - lm_scores_[phrase];
-    }
 
-    // All that the difference depends on if phrases [first, last) are replaced: they, what stands before them, and what
-    // stands after them as far as its score may change.
+    // All that the scores of options in place of phrases [first, last) depend on, apart from the sum of all others: what
+    // stands before them, and what stands after them as far as its score may change. Added to what is there.
+    void context(std::int32_t first, std::int32_t last, std::vector<std::int32_t>& found) const;
+    // The same after these phrases themselves: all that the differences depend on.
     void surroundings(std::int32_t first, std::int32_t last, std::vector<std::int32_t>& found) const;
 
     // Becomes another derivation.
@@ -185,7 +183,7 @@ private:
 
     void check() const;
 
-    PhraseSpace& space_;
+    LocalSpace& space_;
     std::vector<std::int32_t> phrases_, phrase_of_, changed_;
     std::vector<std::int32_t> lms_;   // language model states before each phrase, and before the sentence's end
     std::vector<double> lm_scores_;   // of each phrase

@@ -128,7 +128,7 @@ auto climb_derivations(const PhraseBatch& batch, const Rows& starts, int operato
     std::vector<Climb> climbs(batch.sentences());
     run_blocks(climbs.size(), threads, progress, [&](std::size_t s, const std::atomic<bool>& stop) {
         const OptionsView options = batch.options(s);
-        PhraseSpace space(model, options);
+        LocalSpace space(model, options);
         std::optional<std::vector<std::int32_t>> start(std::in_place, starts[s].begin(), starts[s].end());
         if (start->empty()) start = gloss(space);
         if (start) climbs[s] = Climber(Derivation(space, std::move(*start)), operators, stop).climb(max_steps);
@@ -172,7 +172,7 @@ auto derivation_neighbours(const PhraseBatch& batch, std::size_t sentence, In1<s
     std::vector<double> differences;
     {
         nb::gil_scoped_release release;
-        PhraseSpace space(model, options);
+        LocalSpace space(model, options);
         const Derivation here(space, {derivation.data(), derivation.data() + derivation.shape(0)});
         neighbours(here, operators, [&](const Change& change, double difference) {
             Derivation changed = here;

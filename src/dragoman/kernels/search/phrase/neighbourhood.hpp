@@ -52,7 +52,7 @@ template <class Visit>
 void merge_splits(const Derivation& derivation, std::int32_t position, Visit&& visit) {
     const auto window = window_at(derivation, position);
     if (!window) return;
-    const PhraseSpace& space = derivation.space();
+    const LocalSpace& space = derivation.space();
     const std::int32_t begin = derivation.begin(derivation.phrase_of(position - 1)), end = derivation.end(derivation.phrase_of(position));
     const std::int32_t now = derivation.phrases()[window->first];
     const std::int32_t next = window->last - window->first == 2 ? derivation.phrases()[window->first + 1] : -1;

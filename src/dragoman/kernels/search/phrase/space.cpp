@@ -13,7 +13,7 @@ std::uint64_t hash(std::span<const std::int32_t> values) {
 
 PhraseSpace::PhraseSpace(const PhraseModelView& model, const OptionsView& options)
     : model(model), options(options), coverages(options.sentence_length), order_(static_cast<std::size_t>(options.count)),
-      estimates(static_cast<std::size_t>(options.count)), cache_(1 << 12), cache_mask_(cache_.size() - 1), span_slots_(1 << 10) {
+      estimates(static_cast<std::size_t>(options.count)), span_slots_(1 << 10) {
     index_spans();
     prepare_language_models();
     prepare_future();
@@ -26,34 +26,11 @@ bool PhraseSpace::is_finite() const {
     return true;
 }
 
-void PhraseSpace::forget_scores() {
-    cache_.assign(std::size_t{1} << 9, {});
-    cache_mask_ = cache_.size() - 1;
-    cached_ = 0;
-    span_slots_.assign(std::size_t{1} << 8, {});
-    span_steps_.clear();
-    span_rows_ = 0;
-}
-
 double PhraseSpace::finish(std::int32_t lm) {
     double score = 0;
     for (std::size_t k = 0; k < lms(); ++k)
-        score += model.lm_weights[k] * natural(model.language_models[k].query(state(lm, k), 2));
+        score += model.lm_weights[k] * natural(model.language_models[k].query(state(lm, k), 2).log10);
     return score;
-}
-
-PhraseSpace::Step PhraseSpace::remember(std::int32_t lm, std::int32_t option, std::uint64_t key, std::size_t at) {
-    const Step step = read_words(lm, option);
-    cache_[at] = {key, step};
-    if (++cached_ * 2 > cache_.size()) {
-        if (cache_.size() < kMostCached) {
-            grow_cache();
-        } else {
-            std::fill(cache_.begin(), cache_.end(), Cached{});
-            cached_ = 0;
-        }
-    }
-    return step;
 }
 
 PhraseSpace::SpanRow PhraseSpace::add_row(std::size_t options, std::uint64_t key, std::size_t at) {
@@ -70,11 +47,6 @@ PhraseSpace::SpanRow PhraseSpace::add_row(std::size_t options, std::uint64_t key
         at = probe(mix(key), span_slots_.size(), [&](std::size_t slot) { return span_slots_[slot].key == key; });
     }
     return {span_steps_.data() + span_slots_[at].first, span_slots_[at].mark};
-}
-
-void PhraseSpace::read_rest(const SpanRow& row, std::int32_t lm, std::span<const std::int32_t> options) {
-    for (std::size_t i = 0; i < options.size(); ++i) read(row, i, lm, options[i]);
-    row.mark = all_read;
 }
 
 void PhraseSpace::index_spans() {
@@ -100,9 +72,9 @@ void PhraseSpace::prepare_language_models() {
             for (std::int64_t w = options.word_offsets[i]; w < options.word_offsets[i + 1]; ++w) {
                 const auto found = model.language_models[k].query(state, options.words[k][w]);
                 state = found.state;
-                *alone++ = {natural(found), state};
-                all += natural(found);
-                if (w - options.word_offsets[i] >= model.lm_orders[k] - 1) tails_[k * static_cast<std::size_t>(options.count) + i] += natural(found);
+                *alone++ = {natural(found.log10), state};
+                all += natural(found.log10);
+                if (w - options.word_offsets[i] >= model.lm_orders[k] - 1) tails_[k * static_cast<std::size_t>(options.count) + i] += natural(found.log10);
             }
             estimates[i] += model.lm_weights[k] * all;
         }
@@ -144,33 +116,37 @@ void PhraseSpace::prepare_future() {
 }
 
 PhraseSpace::Step PhraseSpace::read_words(std::int32_t lm, std::int32_t option) {
-    const std::int64_t first = options.word_offsets[option], words = options.word_offsets[option + 1] - first;
-    const std::int64_t before = first - options.word_offsets[0], all = options.word_offsets[options.count] - options.word_offsets[0];
     Step step{0, lm};
     next_.resize(lms());
     for (std::size_t k = 0; k < lms(); ++k) {
-        const Alone* const alone = alone_.data() + static_cast<std::int64_t>(k) * all + before;
-        const std::int32_t* const word = options.words[k] + first;
-        const std::int64_t head = std::min<std::int64_t>(words, model.lm_orders[k] - 1);
-        std::int32_t at = state(lm, k);
-        double score = 0;
-        for (std::int64_t w = 0; w < head;) {
-            const auto found = model.language_models[k].query(at, word[w]);
-            score += natural(found);
-            at = found.state;
-            if (at == alone[w++].state)
-                for (; w < head; ++w) score += alone[w].score, at = alone[w].state;
-        }
-        if (words > head) {
-            score += tails_[k * static_cast<std::size_t>(options.count) + static_cast<std::size_t>(option)];
-            at = alone[words - 1].state;
-        }
-        step.score += model.lm_weights[k] * score;
-        next_[k] = at;
+        const Alone read = read_words(k, state(lm, k), option);
+        step.score += model.lm_weights[k] * read.score;
+        next_[k] = read.state;
     }
     if (lms() == 1) step.lm = next_[0];
     if (lms() > 1) step.lm = intern_states(next_);
     return step;
+}
+
+PhraseSpace::Alone PhraseSpace::read_words(std::size_t k, std::int32_t state, std::int32_t option) const {
+    const std::int64_t first = options.word_offsets[option], words = options.word_offsets[option + 1] - first;
+    const std::int64_t before = first - options.word_offsets[0], all = options.word_offsets[options.count] - options.word_offsets[0];
+    const Alone* const alone = alone_.data() + static_cast<std::int64_t>(k) * all + before;
+    const std::int32_t* const word = options.words[k] + first;
+    const std::int64_t head = std::min<std::int64_t>(words, model.lm_orders[k] - 1);
+    double score = 0;
+    for (std::int64_t w = 0; w < head;) {
+        const auto found = model.language_models[k].query(state, word[w]);
+        score += natural(found.log10);
+        state = found.state;
+        if (state == alone[w++].state)
+            for (; w < head; ++w) score += alone[w].score, state = alone[w].state;
+    }
+    if (words > head) {
+        score += tails_[k * static_cast<std::size_t>(options.count) + static_cast<std::size_t>(option)];
+        state = alone[words - 1].state;
+    }
+    return {score, state};
 }
 
 std::int32_t PhraseSpace::intern_states(const std::vector<std::int32_t>& states) {
@@ -182,18 +158,6 @@ std::int32_t PhraseSpace::intern_states(const std::vector<std::int32_t>& states)
     states_.insert(states_.end(), states.begin(), states.end());
     state_ids_.make_room(states_.size() / lms(), [&](std::int32_t number) { return hash(known(number)); });
     return id;
-}
-
-void PhraseSpace::grow_cache() {
-    std::vector<Cached> old(cache_.size() * 2);
-    old.swap(cache_);
-    cache_mask_ = cache_.size() - 1;
-    for (const Cached& entry : old) {
-        if (entry.key == 0) continue;
-        std::size_t at = mix(entry.key) & cache_mask_;
-        while (cache_[at].key != 0) at = (at + 1) & cache_mask_;
-        cache_[at] = entry;
-    }
 }
 
 void PhraseSpace::grow_span_slots() {

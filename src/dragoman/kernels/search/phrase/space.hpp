@@ -85,34 +85,8 @@ public:
 
     std::int32_t start_lm() const { return start_lm_; }
 
-    // Reads option's words after the combined language model state `lm`.
-    Step read(std::int32_t lm, std::int32_t option) {
-        const std::uint64_t key = std::uint64_t(static_cast<std::uint32_t>(lm)) << 32 | static_cast<std::uint32_t>(option + 1);
-        std::size_t at = mix(key) & cache_mask_;
-        for (; cache_[at].key != 0; at = (at + 1) & cache_mask_)
-            if (cache_[at].key == key) return cache_[at].step;
-        return remember(lm, option, key, at);
-    }
-
-    // Language models' scores are remembered as weighted: after a change of weights, they must be forgotten.
-    void forget_scores();
-    // How many scores are remembered.
-    std::size_t remembered() const { return cached_ + span_steps_.size(); }
-
-    // Says that `read` will be called soon.
-    void prefetch(std::int32_t lm, std::int32_t option) const {
-        const std::uint64_t key = std::uint64_t(static_cast<std::uint32_t>(lm)) << 32 | static_cast<std::uint32_t>(option + 1);
-        __builtin_prefetch(&cache_[mix(key) & cache_mask_]);
-    }
-
-    // The same for all options on a span, in the order of `on_span`; good until the next call.
-    const Step* read_span(std::int32_t lm, std::int32_t begin, std::int32_t end) {
-        const SpanRow row = span_row(lm, begin, end);
-        if (row.mark != all_read) read_rest(row, lm, on_span(begin, end));
-        return row.steps;
-    }
-
-    // The same, where those that nobody has read yet have the state `unread`; `mark` is 0 before, or what the caller left.
+    // Language models' scores of all options on a span after the combined state `lm`, in the order of `on_span`: those that
+    // nobody has read yet have the state `unread`; `mark` is 0 before, or what the caller left. Good until the next call.
     struct SpanRow {
         Step* steps;
         std::uint32_t& mark;
@@ -128,17 +102,6 @@ public:
     const Step& read(const SpanRow& row, std::size_t i, std::int32_t lm, std::int32_t option) {
         if (row.steps[i].lm == unread) row.steps[i] = read_words(lm, option);
         return row.steps[i];
-    }
-
-    // Says that `read_span` will be called soon, in two stages.
-    void prefetch_slot(std::int32_t lm, std::int32_t begin, std::int32_t end) const {
-        __builtin_prefetch(&span_slots_[mix(span_key(lm, begin, end)) & (span_slots_.size() - 1)]);
-    }
-    void prefetch_steps(std::int32_t lm, std::int32_t begin, std::int32_t end) const {
-        const std::uint64_t key = span_key(lm, begin, end);
-        const SpanSlot& slot = span_slots_[mix(key) & (span_slots_.size() - 1)];
-        if (slot.key == key)
-            for (std::size_t i = 0; i < on_span(begin, end).size(); i += 4) __builtin_prefetch(span_steps_.data() + slot.first + i);
     }
 
     // Reads </s>.
@@ -220,20 +183,25 @@ public:
     std::size_t lms() const { return model.language_models.size(); }
     std::int32_t state(std::int32_t lm, std::size_t k) const { return lms() == 1 ? lm : states_[static_cast<std::size_t>(lm) * lms() + k]; }
 
-private:
-    struct Cached {
-        std::uint64_t key = 0;
-        Step step{0, 0};
+protected:
+    // Words as a language model reads them: their score, and the state after them.
+    struct Alone {
+        double score;
+        std::int32_t state;
     };
 
-    // 48 MB; when half of them are taken, all are forgotten.
-    static constexpr std::size_t kMostCached = std::size_t{1} << 21;
+    static double natural(float log10) { return double(log10) * std::numbers::ln10; }
 
+    // Reads option's words after a combined state, or after a state of language model k. Only the first order - 1 words
+    // depend on what came before, and only until the state is that without context; the rest is known beforehand.
+    Step read_words(std::int32_t lm, std::int32_t option);
+    Alone read_words(std::size_t k, std::int32_t state, std::int32_t option) const;
+
+private:
     struct SpanSlot {
         std::uint64_t key = 0;
         std::uint32_t first = 0, mark = 0;
     };
-    static constexpr std::uint32_t all_read = 0xffffffff;
     // 64 MB; when they are full, all are forgotten.
     static constexpr std::size_t kMostSpanSteps = std::size_t{1} << 22;
 
@@ -242,16 +210,11 @@ private:
         return std::uint64_t(static_cast<std::uint32_t>(lm)) << 32 | static_cast<std::uint32_t>(cell);
     }
 
-    static double natural(LanguageModelView::Entry entry) { return double(entry.log10) * std::numbers::ln10; }
-
     double boundary(std::int32_t right, std::int32_t left) const {
         return model.boundary == nullptr ? 0.0 : model.boundary[right * model.boundary_columns + left];
     }
 
-    // Reads what is not in the caches yet, and keeps it in this slot.
-    Step remember(std::int32_t lm, std::int32_t option, std::uint64_t key, std::size_t at);
     SpanRow add_row(std::size_t options, std::uint64_t key, std::size_t at);
-    void read_rest(const SpanRow& row, std::int32_t lm, std::span<const std::int32_t> options);
 
     void index_spans();
 
@@ -277,21 +240,9 @@ private:
     std::size_t stretch_at(std::int32_t begin, std::int32_t end) const { return static_cast<std::size_t>(begin) * width_ + (end - begin - 1); }
     const Stretch& stretch(std::int32_t begin, std::int32_t end) const { return stretches_[stretch_at(begin, end)]; }
 
-    // Only the first order - 1 words depend on what came before, and only until the state is that without context; the
-    // rest is known beforehand.
-    Step read_words(std::int32_t lm, std::int32_t option);
-
     std::int32_t intern_states(const std::vector<std::int32_t>& states);
 
-    void grow_cache();
-
     void grow_span_slots();
-
-    // A word of an option without context: its score and the state after it.
-    struct Alone {
-        double score;
-        std::int32_t state;
-    };
 
     std::int32_t longest_ = 1, width_ = 0, start_lm_ = 0;
     std::vector<std::int32_t> order_, first_;
@@ -300,8 +251,6 @@ private:
     std::vector<Stretch> stretches_, suffix_;
     std::vector<Alone> alone_;   // for each language model: the words of all options
     std::vector<double> tails_;  // and the score of the words of each whose context lies inside the option
-    std::vector<Cached> cache_;
-    std::size_t cache_mask_, cached_ = 0;
     std::vector<SpanSlot> span_slots_;
     std::vector<Step> span_steps_;
     std::size_t span_rows_ = 0;
