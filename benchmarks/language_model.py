@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import shutil
 import subprocess
 import tempfile
 from functools import partial
@@ -25,6 +26,7 @@ from dragoman.core.corpus import EOS, Corpus
 from dragoman.core.phrases import NGrams
 from dragoman.core.ragged import Ragged
 from dragoman.core.runtime import Runtime
+from dragoman.core.store import save_arrays
 from dragoman.model.language_model import LanguageModel
 from dragoman.training.lm.kneser_ney import KneserNey, estimate
 from quick import parse_arguments
@@ -72,19 +74,24 @@ def build_harness(kenlm: Path, folder: Path) -> Path:
     return program
 
 
-def run_harness(
-    program: Path, arpa: Path, model: LanguageModel, corpus: Corpus, folder: Path
-) -> dict[str, list[float]]:
-    plain = folder / "model.arpa"
-    plain.write_bytes(gzip.decompress(arpa.read_bytes()))
+def run_harness(program: Path, kind: str, *paths: Path) -> dict[str, float]:
+    """Run the program, which tells what it does, and return the numbers that it prints."""
+    printed = subprocess.run([program, kind, *paths], check=True, capture_output=True, text=True).stdout.split()
+    return dict(zip(printed[::2], map(float, printed[1::2]), strict=True))
+
+
+def one_at_a_time(program: Path, arpa: Path, model: LanguageModel, corpus: Corpus, folder: Path) -> tuple[float, float]:
+    """Millions of words a second, one word at a time: our model, and KenLM's probing model."""
+    (folder / "arpa").write_bytes(gzip.decompress(arpa.read_bytes()))
     (folder / "text").write_text("".join(f"{line}\n" for line in corpus.lines()), encoding="utf-8")
     sentences = model.sentences(corpus)
     np.insert(sentences.values, sentences.offsets[1:], EOS).tofile(folder / "ids")
-    for name in ("slots", "states", "unigrams"):
-        getattr(model, name).tofile(folder / name)
-    files = [plain, *(folder / name for name in ("text", "ids", "slots", "states", "unigrams"))]
-    printed = subprocess.run([program, *files], check=True, capture_output=True, text=True).stdout
-    return {name: [float(n) for n in numbers] for name, *numbers in map(str.split, printed.splitlines())}
+    shutil.rmtree(folder / "model", ignore_errors=True)
+    save_arrays(folder / "model", model.arrays())
+    ours = run_harness(program, "dragoman", folder / "model", folder / "ids")
+    kenlm = run_harness(program, "probing", folder / "arpa", folder / "text")
+    assert abs(ours["total"] - kenlm["total"]) < 1e-5 * abs(kenlm["total"]), (ours, kenlm)
+    return ours["speed"], kenlm["speed"]
 
 
 def main() -> None:
@@ -122,9 +129,7 @@ def main() -> None:
                 speed = tokens / best_of(7, partial(model.logprobs, sentences)).processor / 1e6
                 row = f"| {text} | {tokens} | {speed:.1f} M words/s |"
                 if program:
-                    found = run_harness(program, arpa, model, corpus, folder)
-                    (view, view_total), (kenlm, kenlm_total) = found["view"], found["kenlm"]
-                    assert abs(view_total - kenlm_total) < 1e-5 * abs(kenlm_total), (view_total, kenlm_total)
+                    view, kenlm = one_at_a_time(program, arpa, model, corpus, folder)
                     row += f" {view:.1f} | {kenlm:.1f} | {speed / kenlm:.2f} |"
                 print(row)
             print()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
 from typing import Any
@@ -67,6 +67,11 @@ class CompoundSplitter:
     @classmethod
     def learn(cls, counts: Mapping[str, int]) -> CompoundSplitter:
         """Learn from the words of a text and their counts."""
+        return cls.without_fillers(counts).with_fillers()
+
+    @classmethod
+    def without_fillers(cls, counts: Mapping[str, int]) -> CompoundSplitter:
+        """Learn from the words of a text and their counts, but no fillers: enough to tell whether compounds are many."""
         lower: Counter[str] = Counter()
         best: dict[str, tuple[int, str]] = {}
         for word, count in counts.items():
@@ -75,15 +80,20 @@ class CompoundSplitter:
             best[key] = max(best.get(key, (0, "")), (count, word))
         words = sorted(word for word in lower if _is_word(word))
         forms, seen = [best[word][1] for word in words], [lower[word] for word in words]
-        fields = array_of_lines(forms), np.array(seen, np.int64)
-        plain = cls(*fields, array_of_lines([]), sum(lower.values()))
-        return cls(*fields, array_of_lines(plain._common_fillers()), plain.running_words)
+        return cls(array_of_lines(forms), np.array(seen, np.int64), array_of_lines([]), sum(lower.values()))
 
-    @cached_property
+    def with_fillers(self) -> CompoundSplitter:
+        """Learn the strings of one or two letters between the parts of many words that cannot be split without them."""
+        found = Counter(
+            filler for word in self._whole for filler in {*self._fillers_of(word, 1), *self._fillers_of(word, 2)}
+        )
+        least = max(_FILLED_WORDS, _FILLED_SHARE * (len(self._seen) - len(self._whole)))
+        return replace(self, fillers=array_of_lines(sorted(filler for filler in found if found[filler] >= least)))
+
+    @property
     def share(self) -> float:
         """The share of the words that can be split in two, without a filler."""
-        words = self._seen
-        return sum(self._in_two(word, 0) for word in words) / max(1, len(words))
+        return 1 - len(self._whole) / len(self._seen) if self._seen else 0.0
 
     @property
     def has_many(self) -> bool:
@@ -154,27 +164,20 @@ class CompoundSplitter:
     def _fillers(self) -> list[str]:
         return ["", *lines_of_array("fillers", self.fillers, _EXPECTED)]
 
-    def _common_fillers(self) -> list[str]:
-        """Find strings of one or two letters between the parts of many words that cannot be split without them."""
-        filled: Counter[str] = Counter()
-        alone = 0
-        for word in self._seen:
-            if self._in_two(word, 0):
-                alone += 1
-                continue
-            filled.update({filler for letters in (1, 2) for filler in self._fillers_of(word, letters)})
-        least = max(_FILLED_WORDS, _FILLED_SHARE * alone)
-        return sorted(filler for filler, words in filled.items() if words >= least)
-
-    def _in_two(self, word: str, letters: int) -> bool:
-        return next(self._fillers_of(word, letters), None) is not None
+    @cached_property
+    def _whole(self) -> list[str]:
+        """The words that cannot be split in two without a filler."""
+        return [word for word in self._seen if next(self._fillers_of(word, 0), None) is None]
 
     def _fillers_of(self, word: str, letters: int) -> Iterator[str]:
         """Yield each filler of this many letters between two parts, if the word is rarer than its parts."""
         own, parts = log(self._seen[word]), self._parts
         for end in range(_SHORTEST_PART, len(word) - letters - _SHORTEST_PART + 1):
-            first, second = parts.get(word[:end]), parts.get(word[end + letters :])
-            if first is not None and second is not None and (first[0] + second[0]) / 2 > own:
+            first = parts.get(word[:end])
+            if first is None:
+                continue
+            second = parts.get(word[end + letters :])
+            if second is not None and (first[0] + second[0]) / 2 > own:
                 yield word[end : end + letters]
 
     def _split(self, word: str) -> str:

@@ -125,7 +125,7 @@ def prepare_bitexts(
     texts = [_read(source, target, options, first, runtime) for source, target in files]
     if options.compounds == "whole" or options.units == "characters" or not texts:
         return texts
-    splitter = CompoundSplitter.learn(_word_counts([text.bitext.source for text in texts]))
+    splitter = CompoundSplitter.without_fillers(_word_counts([text.bitext.source for text in texts]))
     if options.compounds == "auto" and not splitter.has_many:
         return texts
     if options.compounds == "auto":
@@ -134,6 +134,7 @@ def prepare_bitexts(
             " change this, use the option compounds"
         )
     with runtime.stage("splitting compounds") as progress_callback:
+        splitter = splitter.with_fillers()
         split = [
             Bitext(_split(text.bitext.source, splitter, progress_callback, runtime), text.bitext.target)
             for text in texts
