@@ -72,7 +72,18 @@ std::vector<std::int32_t> best_of(std::span<const double> values, std::size_t li
     return order;
 }
 
-// Keeps the best options of each source phrase by their scores without context, and remembers which they are.
+// The options of a source phrase, with all that does not depend on where it stands; columns as in the result of
+// `collect_options`.
+struct OptionBlock {
+    std::vector<std::int64_t> rows;
+    std::vector<std::int32_t> words;
+    std::vector<std::int64_t> word_offsets{0};
+    std::vector<double> dense, reordering;
+
+    std::size_t size() const { return word_offsets.size() - 1; }
+};
+
+// Keeps the best options of each source phrase by their scores without context, and remembers them.
 struct OptionRanking {
     std::int32_t limit;
     Held1<double> weights;  // of the features
@@ -101,20 +112,13 @@ struct OptionRanking {
         return total;
     }
 
-    // What is known of a source phrase, or null; it stays where it is.
-    const std::vector<std::int64_t>* find(std::uint64_t phrase) const {
-        const std::shared_lock lock(known->mutex);
-        const auto at = known->rows.find(phrase);
-        return at == known->rows.end() ? nullptr : &at->second;
-    }
-    const std::vector<std::int64_t>* keep(std::uint64_t phrase, std::vector<std::int64_t> rows) const {
-        const std::unique_lock lock(known->mutex);
-        return &known->rows.try_emplace(phrase, std::move(rows)).first->second;
-    }
+    // Some 300 bytes each; what is found once there are so many is not remembered.
+    static constexpr std::size_t most_known = std::size_t{1} << 21;
 
     struct Known {
         std::shared_mutex mutex;
-        std::unordered_map<std::uint64_t, std::vector<std::int64_t>> rows;
+        std::unordered_map<std::uint64_t, OptionBlock> blocks;  // by source phrase; they stay where they are
+        std::size_t options = 0;
     };
     std::unique_ptr<Known> known = std::make_unique<Known>();
 };
@@ -138,16 +142,49 @@ struct OptionSource {
 
 class Collector {
 public:
+    // Blocks on the spans of a sentence, those that nobody else remembers among `own`.
     struct Found {
-        std::vector<std::int32_t> begin, end;
-        std::vector<std::int64_t> rows;  // in each table, -1 where it lacks the pair
-        std::int64_t words = 0;
+        struct Span {
+            std::int32_t begin, end;
+            const OptionBlock* block;
+        };
+        std::vector<Span> spans;
+        std::vector<std::unique_ptr<OptionBlock>> own;
+        std::size_t options = 0, words = 0;
     };
 
     Collector(const OptionSource& source, const OptionRanking* ranking) : source_(source), tables_(source.tables), ranking_(ranking) {
         for (const auto& table : tables_) longest_ = std::max(longest_, table->longest);
     }
 
+    std::size_t reorderings() const { return tables_[0]->reordering.size(); }
+
+    Found sentence(Words tokens) const {
+        Found found;
+        std::vector<std::int32_t> phrases(tables_.size());
+        std::shared_lock<std::shared_mutex> lock;
+        if (ranking_ != nullptr) lock = std::shared_lock(ranking_->known->mutex);
+        for (std::size_t begin = 0; begin < tokens.size(); ++begin) {
+            for (std::size_t length = 1; length <= std::min<std::size_t>(longest_, tokens.size() - begin); ++length) {
+                const OptionBlock* block = nullptr;
+                if (const auto phrase = find(tokens.subspan(begin, length), phrases); phrase != 0) {
+                    if (ranking_ == nullptr)
+                        block = found.own.emplace_back(std::make_unique<OptionBlock>(describe(pairs(phrases)))).get();
+                    else
+                        block = best(phrase, phrases, lock, found.own);
+                } else if (length == 1) {
+                    block = found.own.emplace_back(std::make_unique<OptionBlock>(describe(std::vector<std::int64_t>(tables_.size(), -1)))).get();
+                }
+                if (block == nullptr) continue;
+                found.spans.push_back({static_cast<std::int32_t>(begin), static_cast<std::int32_t>(begin + length), block});
+                found.options += block->size();
+                found.words += block->words.size();
+            }
+        }
+        return found;
+    }
+
+private:
     // The target words of an option, given its rows.
     Words words(const std::int64_t* rows) const {
         static constexpr std::int32_t unknown = -1;
@@ -156,43 +193,64 @@ public:
         return {&unknown, source_.pass_unknown ? std::size_t{1} : 0};
     }
 
-    // The features of an option, which are 0 before.
-    void describe(const std::int64_t* rows, std::size_t words, double* features) const {
-        features[source_.word_penalty] = -static_cast<double>(words);
-        features[source_.phrase_penalty] = 1;
-        for (std::size_t t = 0; t < tables_.size(); ++t) {
-            const auto& scores = tables_[t]->scores;
-            if (rows[t] >= 0 && scores.shape(0)) std::copy_n(scores.data() + rows[t] * scores.shape(1), scores.shape(1), features + tables_[t]->column);
-        }
-    }
-
-    Found sentence(Words tokens) const {
-        const std::size_t width = tables_.size();
-        Found found;
-        std::vector<std::int32_t> phrases(width);
-        std::vector<std::int64_t> own;
-        for (std::size_t begin = 0; begin < tokens.size(); ++begin) {
-            for (std::size_t length = 1; length <= std::min<std::size_t>(longest_, tokens.size() - begin); ++length) {
-                const std::vector<std::int64_t>* rows = &own;
-                own.clear();
-                if (const auto phrase = find(tokens.subspan(begin, length), phrases); phrase != 0) {
-                    if (ranking_ == nullptr)
-                        own = pairs(phrases);
-                    else if (rows = ranking_->find(phrase); rows == nullptr)
-                        rows = ranking_->keep(phrase, best(pairs(phrases)));
-                } else if (length == 1) {
-                    own.assign(width, -1);
-                }
-                found.rows.insert(found.rows.end(), rows->begin(), rows->end());
-                found.begin.resize(found.rows.size() / width, static_cast<std::int32_t>(begin));
-                found.end.resize(found.rows.size() / width, static_cast<std::int32_t>(begin + length));
+    OptionBlock describe(std::vector<std::int64_t> rows) const {
+        const std::size_t width = tables_.size(), options = rows.size() / width;
+        OptionBlock block{std::move(rows)};
+        block.dense.resize(options * source_.features);
+        block.reordering.resize(reorderings() * options * 6);
+        for (std::size_t i = 0; i < options; ++i) {
+            const std::int64_t* const own = block.rows.data() + i * width;
+            double* const features = block.dense.data() + i * source_.features;
+            const Words target = words(own);
+            block.words.insert(block.words.end(), target.begin(), target.end());
+            block.word_offsets.push_back(static_cast<std::int64_t>(block.words.size()));
+            features[source_.word_penalty] = -static_cast<double>(target.size());
+            features[source_.phrase_penalty] = 1;
+            for (std::size_t t = 0; t < width; ++t) {
+                if (own[t] < 0) continue;
+                const auto& scores = tables_[t]->scores;
+                if (scores.shape(0)) std::copy_n(scores.data() + own[t] * scores.shape(1), scores.shape(1), features + tables_[t]->column);
+                for (std::size_t r = 0; r < reorderings(); ++r)
+                    if (const auto& orientations = tables_[t]->reordering[r]; orientations.shape(0))
+                        std::copy_n(orientations.data() + own[t] * 6, 6, block.reordering.data() + (r * options + i) * 6);
             }
         }
-        for (std::size_t i = 0; i < found.rows.size(); i += width) found.words += static_cast<std::int64_t>(words(found.rows.data() + i).size());
-        return found;
+        return block;
     }
 
-private:
+    // The best options of a source phrase; `lock` is of those that are known.
+    const OptionBlock* best(std::uint64_t phrase, std::span<const std::int32_t> phrases, std::shared_lock<std::shared_mutex>& lock,
+                            std::vector<std::unique_ptr<OptionBlock>>& own) const {
+        auto& known = *ranking_->known;
+        if (const auto at = known.blocks.find(phrase); at != known.blocks.end()) return &at->second;
+        lock.unlock();
+        OptionBlock block = best(describe(pairs(phrases)));
+        const OptionBlock* kept = nullptr;
+        {
+            const std::unique_lock alone(known.mutex);
+            if (known.options < OptionRanking::most_known) {
+                const auto [at, is_new] = known.blocks.try_emplace(phrase, std::move(block));
+                known.options += is_new ? at->second.size() : 0;
+                kept = &at->second;
+            }
+        }
+        lock.lock();
+        return kept != nullptr ? kept : own.emplace_back(std::make_unique<OptionBlock>(std::move(block))).get();
+    }
+
+    OptionBlock best(OptionBlock all) const {
+        if (all.size() <= static_cast<std::size_t>(ranking_->limit)) return all;
+        const std::size_t width = tables_.size();
+        std::vector<double> estimates;
+        for (std::size_t i = 0; i < all.size(); ++i)
+            estimates.push_back(ranking_->estimate(std::span(all.dense).subspan(i * source_.features, source_.features),
+                                                   Words(all.words).subspan(all.word_offsets[i], all.word_offsets[i + 1] - all.word_offsets[i])));
+        std::vector<std::int64_t> kept;
+        for (const std::int32_t i : best_of(estimates, static_cast<std::size_t>(ranking_->limit)))
+            kept.insert(kept.end(), all.rows.begin() + i * width, all.rows.begin() + (i + 1) * width);
+        return describe(std::move(kept));
+    }
+
     // Finds a source phrase in each table; returns a number of its own, or 0 if none has it.
     std::uint64_t find(Words words, std::vector<std::int32_t>& phrases) const {
         std::uint64_t number = 0;
@@ -241,21 +299,6 @@ private:
         return static_cast<float>(sum);
     }
 
-    std::vector<std::int64_t> best(const std::vector<std::int64_t>& rows) const {
-        const std::size_t width = tables_.size();
-        std::vector<double> estimates, features(ranking_->weights.size());
-        for (std::size_t i = 0; i < rows.size(); i += width) {
-            const Words target = words(rows.data() + i);
-            std::ranges::fill(features, 0.0);
-            describe(rows.data() + i, target.size(), features.data());
-            estimates.push_back(ranking_->estimate(features, target));
-        }
-        std::vector<std::int64_t> kept;
-        for (const std::int32_t i : best_of(estimates, static_cast<std::size_t>(ranking_->limit)))
-            kept.insert(kept.end(), rows.begin() + i * width, rows.begin() + (i + 1) * width);
-        return kept;
-    }
-
     const OptionSource& source_;
     const std::vector<Ref<OptionTable>>& tables_;
     const OptionRanking* ranking_;
@@ -269,32 +312,31 @@ ArrayDict collect_options(const Rows& sentences, const OptionSource& source, con
     run_blocks(count, threads, nb::none(), [&](std::size_t s) { found[s] = collector.sentence(sentences[s]); });
     std::vector<std::int64_t> offsets{0}, first_words{0};
     for (const auto& of : found) {
-        offsets.push_back(offsets.back() + static_cast<std::int64_t>(of.begin.size()));
-        first_words.push_back(first_words.back() + of.words);
+        offsets.push_back(offsets.back() + static_cast<std::int64_t>(of.options));
+        first_words.push_back(first_words.back() + static_cast<std::int64_t>(of.words));
     }
     const auto options = static_cast<std::size_t>(offsets.back());
-    const std::size_t reorderings = source.tables[0]->reordering.size();
+    const std::size_t reorderings = collector.reorderings();
     std::vector<std::int32_t> begin(options), end(options), words(static_cast<std::size_t>(first_words.back()));
     std::vector<std::int64_t> rows(options * width), word_offsets(options + 1);
     std::vector<double> dense(options * source.features), reordering(reorderings * options * 6);
     run_blocks(count, threads, nb::none(), [&](std::size_t s) {
-        const auto first = static_cast<std::size_t>(offsets[s]);
-        std::ranges::copy(found[s].begin, begin.begin() + offsets[s]);
-        std::ranges::copy(found[s].end, end.begin() + offsets[s]);
-        std::ranges::copy(found[s].rows, rows.begin() + offsets[s] * width);
-        std::int64_t word = first_words[s];
-        for (std::size_t i = first; i < first + found[s].begin.size(); ++i) {
-            const std::int64_t* const own = rows.data() + i * width;
-            const Words target = collector.words(own);
-            std::ranges::copy(target, words.begin() + word);
-            word += static_cast<std::int64_t>(target.size());
-            word_offsets[i + 1] = word;
-            collector.describe(own, target.size(), dense.data() + i * source.features);
-            for (std::size_t t = 0; t < width; ++t)
-                for (std::size_t r = 0; own[t] >= 0 && r < reorderings; ++r)
-                    if (const auto& scores = source.tables[t]->reordering[r]; scores.shape(0))
-                        std::copy_n(scores.data() + own[t] * 6, 6, reordering.data() + (r * options + i) * 6);
+        auto i = static_cast<std::size_t>(offsets[s]);
+        auto word = first_words[s];
+        for (const auto& span : found[s].spans) {
+            const OptionBlock& block = *span.block;
+            std::fill_n(begin.begin() + i, block.size(), span.begin);
+            std::fill_n(end.begin() + i, block.size(), span.end);
+            std::ranges::copy(block.rows, rows.begin() + i * width);
+            std::ranges::copy(block.words, words.begin() + word);
+            for (std::size_t j = 1; j <= block.size(); ++j) word_offsets[i + j] = word + block.word_offsets[j];
+            std::ranges::copy(block.dense, dense.begin() + i * source.features);
+            for (std::size_t r = 0; r < reorderings; ++r)
+                std::copy_n(block.reordering.begin() + r * block.size() * 6, block.size() * 6, reordering.begin() + (r * options + i) * 6);
+            i += block.size();
+            word += static_cast<std::int64_t>(block.words.size());
         }
+        found[s] = {};
     });
     ArrayDict out;
     out["offsets"] = give(std::move(offsets));
