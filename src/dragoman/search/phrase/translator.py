@@ -19,7 +19,7 @@ from dragoman.core.ragged import Ragged
 from dragoman.features import PairFeature, SpanFeature
 from dragoman.forest.kbest import nbest
 from dragoman.search.batch import BatchResult, encode_targets, refuse_too_large
-from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, check_scores
+from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, check_scores, reordering_weights
 from dragoman.search.phrase.greedy import greedy_search
 from dragoman.search.phrase.lattice import Edges, features_with_pairs, hypergraph, option_features
 from dragoman.search.phrase.translation_options import OptionCollector, PhraseOptions
@@ -73,6 +73,7 @@ class PhraseTranslator(Translator):
                 language_models=[lm.automaton for lm in self.model.language_models.values()],
                 lm_ids=self._lm_ids,
                 lm_weights=self.weights.vector(list(self.model.language_models)),
+                reordering_weights=reordering_weights(self.model, self.weights),
             )
             self._rankings[:] = [(self.weights, ranking)]
         return ranking
