@@ -3,9 +3,10 @@
 #include "base/parallel.hpp"
 #include "base/sequence_index.hpp"
 #include "lm/automaton.hpp"
+#include "search/phrase/option_scores.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <memory>
 #include <mutex>
 #include <numbers>
@@ -40,38 +41,6 @@ struct OptionTable {
     }
 };
 
-// Two sums side by side, in blocks of eight, each from its end: the order of NumPy's einsum, which made scores once.
-double dot(const double* a, const double* b, std::size_t size) {
-    double even = 0, odd = 0;
-    std::size_t i = 0;
-    for (; size - i >= 8; i += 8)
-        for (std::size_t j = i + 8; j > i;) {
-            j -= 2;
-            even += a[j] * b[j];
-            odd += a[j + 1] * b[j + 1];
-        }
-    for (; i < size; i += 2) {
-        even += a[i] * b[i];
-        if (i + 1 < size) odd += a[i + 1] * b[i + 1];
-    }
-    return even + odd;
-}
-
-// The positions of the best `limit` values, in ascending order; of equal ones the first, and what is no number last.
-std::vector<std::int32_t> best_of(std::span<const double> values, std::size_t limit) {
-    std::vector<std::int32_t> order(values.size());
-    std::iota(order.begin(), order.end(), 0);
-    if (order.size() <= limit) return order;
-    std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(limit), order.end(), [&](std::int32_t a, std::int32_t b) {
-        const bool x = std::isnan(values[a]), y = std::isnan(values[b]);
-        if (x != y) return y;
-        return !x && values[a] != values[b] ? values[a] > values[b] : a < b;
-    });
-    order.resize(limit);
-    std::sort(order.begin(), order.end());
-    return order;
-}
-
 // The options of a source phrase, with all that does not depend on where it stands; columns as in the result of
 // `collect_options`. Scores are there if the options were ranked.
 struct OptionBlock {
@@ -84,33 +53,6 @@ struct OptionBlock {
     std::size_t size() const { return word_offsets.size() - 1; }
     Words target(std::size_t i) const { return Words(words).subspan(word_offsets[i], word_offsets[i + 1] - word_offsets[i]); }
 };
-
-// Weighted scores of the three orientations, summed over reordering models, and classes of options that score alike
-// towards what follows. `key(i)` is what they must share besides, `scores(i, r)` six logarithms.
-template <class Key, class Scores>
-void orient(std::size_t first, std::size_t last, const double* weights, std::size_t models, Key&& key, Scores&& scores, double* from,
-            double* to, std::int32_t* classes) {
-    std::vector<std::int32_t> keys;
-    std::size_t width = 0;
-    const auto own = [&](std::int32_t i) { return Words(keys).subspan((static_cast<std::size_t>(i) - first) * width, width); };
-    NumberTable table(table_size(last - first));
-    for (std::size_t i = first; i < last; ++i) {
-        for (const std::int32_t part : key(i)) keys.push_back(part);
-        for (std::size_t r = 0; r < models; ++r) {
-            const double* const six = scores(i, r);
-            for (std::size_t o = 0; o < 3; ++o) {
-                from[3 * i + o] += six[o] * weights[6 * r + o];
-                to[3 * i + o] += six[3 + o] * weights[6 * r + 3 + o];
-                keys.push_back(std::bit_cast<std::int32_t>(static_cast<float>(six[3 + o])));
-            }
-        }
-        if (i == first) width = keys.size();
-        const auto number = static_cast<std::int32_t>(i);
-        std::int32_t& like = table.slot(hash_words(own(number)), [&](std::int32_t j) { return std::ranges::equal(own(number), own(j)); });
-        if (like < 0) like = number;
-        classes[i] = like;
-    }
-}
 
 // Keeps the best options of each source phrase by their scores without context, and remembers them.
 struct OptionRanking {
@@ -194,8 +136,12 @@ public:
         std::vector<std::int32_t> phrases(tables_.size());
         std::shared_lock<std::shared_mutex> lock;
         if (ranking_ != nullptr) lock = std::shared_lock(ranking_->known->mutex);
+        const auto longest = [&](std::size_t begin) { return std::min<std::size_t>(longest_, tokens.size() - begin); };
+        for (std::size_t begin = 0; begin < tokens.size(); ++begin)
+            for (std::size_t length = 1; length <= longest(begin); ++length)
+                for (const auto& table : tables_) table->phrases().prefetch(tokens.subspan(begin, length));
         for (std::size_t begin = 0; begin < tokens.size(); ++begin) {
-            for (std::size_t length = 1; length <= std::min<std::size_t>(longest_, tokens.size() - begin); ++length) {
+            for (std::size_t length = 1; length <= longest(begin); ++length) {
                 const OptionBlock* here = nullptr;
                 if (const auto phrase = find(tokens.subspan(begin, length), phrases); phrase != 0) {
                     if (ranking_ == nullptr)
@@ -436,46 +382,6 @@ auto option_features(In2<std::int64_t> rows, const OptionSource& source) {
     return together(give(std::move(dense), source.features), give(std::move(reordering), 6));
 }
 
-auto best_of_spans(In1<std::int64_t> offsets, In1<std::int32_t> begin, In1<std::int32_t> end, In1<double> estimates, int limit) {
-    std::vector<std::int64_t> kept;
-    {
-        nb::gil_scoped_release release;
-        for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
-            const auto stop = static_cast<std::size_t>(offsets[s + 1]);
-            for (auto first = static_cast<std::size_t>(offsets[s]), last = first; first < stop; first = last) {
-                while (last < stop && begin[last] == begin[first] && end[last] == end[first]) ++last;
-                for (const std::int32_t i : best_of(view(estimates).subspan(first, last - first), static_cast<std::size_t>(limit)))
-                    kept.push_back(static_cast<std::int64_t>(first) + i);
-            }
-        }
-    }
-    return give(std::move(kept));
-}
-
-auto option_scores(In2<double> features, In1<double> weights) {
-    std::vector<double> scores(features.shape(0));
-    {
-        nb::gil_scoped_release release;
-        for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = dot(features.data() + i * weights.size(), weights.data(), weights.size());
-    }
-    return give(std::move(scores));
-}
-
-// Weighted scores of the three orientations towards the option before and after, summed over models, and classes of
-// options that score alike as predecessors of every other option of their sentence.
-auto option_orientations(In1<std::int64_t> offsets, In1<std::int32_t> begin, In1<std::int32_t> end, In1<std::int32_t> right,
-                         In2<double> reordering, In2<double> weights, int threads) {
-    const std::size_t options = begin.size(), models = weights.shape(0);
-    std::vector<double> from(options * 3), to(options * 3);
-    std::vector<std::int32_t> classes(options);
-    run_blocks(offsets.size() - 1, threads, nb::none(), [&](std::size_t s) {
-        orient(static_cast<std::size_t>(offsets[s]), static_cast<std::size_t>(offsets[s + 1]), weights.data(), models,
-               [&](std::size_t i) { return std::array{end[i], right[i], models ? begin[i] : 0}; },
-               [&](std::size_t i, std::size_t r) { return reordering.data() + (r * options + i) * 6; }, from.data(), to.data(), classes.data());
-    });
-    return together(give(std::move(from), 3), give(std::move(to), 3), give(std::move(classes)));
-}
-
 }  // namespace
 
 void bind_options(nb::module_& m) {
@@ -505,12 +411,6 @@ void bind_options(nb::module_& m) {
           "With a ranking, their scores too: as `option_scores` and `option_orientations` give them.");
     m.def("option_features", &option_features, nb::arg("rows"), nb::arg("source"),
           "The features of options, and six scores of each reordering model; those of mixtures are 0.");
-    m.def("best_of_spans", &best_of_spans, nb::arg("offsets"), nb::arg("begin"), nb::arg("end"), nb::arg("estimates"), nb::arg("limit"),
-          "The options whose estimates are among the best `limit` of their spans, in ascending order.");
-    m.def("option_scores", &option_scores, nb::arg("features"), nb::arg("weights"), "The weighted sum of each row of features.");
-    m.def("option_orientations", &option_orientations, nb::arg("offsets"), nb::arg("begin"), nb::arg("end"), nb::arg("right"),
-          nb::arg("reordering"), nb::arg("weights"), nb::arg("threads") = 1,
-          "Weighted scores of three orientations towards the option before, and after; classes that score alike as predecessors.");
 }
 
 }  // namespace dragoman::search::phrase
