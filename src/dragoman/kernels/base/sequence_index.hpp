@@ -25,9 +25,6 @@ struct SequenceIndex {
         return probe(hash_words(wanted), slots.size(), [&](std::size_t at) { return slots[at] < 0 || std::ranges::equal(sequence(slots[at]), wanted); });
     }
 
-    // Says that a sequence will be looked up soon.
-    void prefetch(Words wanted) const { __builtin_prefetch(&slots[hash_words(wanted) & (slots.size() - 1)]); }
-
     // The id of a sequence, or -1.
     std::int32_t find(Words wanted) const { return slots[slot(wanted)]; }
 };

@@ -136,12 +136,8 @@ public:
         std::vector<std::int32_t> phrases(tables_.size());
         std::shared_lock<std::shared_mutex> lock;
         if (ranking_ != nullptr) lock = std::shared_lock(ranking_->known->mutex);
-        const auto longest = [&](std::size_t begin) { return std::min<std::size_t>(longest_, tokens.size() - begin); };
-        for (std::size_t begin = 0; begin < tokens.size(); ++begin)
-            for (std::size_t length = 1; length <= longest(begin); ++length)
-                for (const auto& table : tables_) table->phrases().prefetch(tokens.subspan(begin, length));
         for (std::size_t begin = 0; begin < tokens.size(); ++begin) {
-            for (std::size_t length = 1; length <= longest(begin); ++length) {
+            for (std::size_t length = 1; length <= std::min<std::size_t>(longest_, tokens.size() - begin); ++length) {
                 const OptionBlock* here = nullptr;
                 if (const auto phrase = find(tokens.subspan(begin, length), phrases); phrase != 0) {
                     if (ranking_ == nullptr)
