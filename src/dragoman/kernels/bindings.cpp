@@ -28,7 +28,7 @@ Bind bind_batch, bind_holes, bind_matches, bind_search;
 }
 
 namespace search::phrase {
-Bind bind_batch, bind_greedy, bind_options, bind_search;
+Bind bind_batch, bind_greedy, bind_option_scores, bind_options, bind_search;
 }
 
 namespace sampling {
@@ -79,7 +79,8 @@ NB_MODULE(_kernels, m) {
           training::bind_rules, training::bind_score, training::bind_significance, training::bind_suffix_array,
           training::bind_symmetrise, lm::bind_index, lm::bind_ngram_counts, lm::bind_query, search::chart::bind_batch,
           search::chart::bind_holes, search::chart::bind_matches, search::chart::bind_search,
-          search::phrase::bind_batch, search::phrase::bind_greedy, search::phrase::bind_options, search::phrase::bind_search,
+          search::phrase::bind_batch, search::phrase::bind_greedy, search::phrase::bind_option_scores,
+          search::phrase::bind_options, search::phrase::bind_search,
           sampling::bind_global_features, sampling::chart::bind_chains, sampling::chart::bind_derivations,
           sampling::phrase::bind_gibbs, sampling::phrase::bind_samplerank, sampling::phrase::bind_segmentations,
           forest::bind_derivations, forest::bind_envelope, forest::bind_gradient, forest::bind_hope,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from json import dumps
-from typing import Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,43 @@ class Phrase:
     target: tuple[int, int]
     links: tuple[tuple[int, int], ...]
     unknown: bool
+
+
+class Phrases(Sequence[Phrase]):
+    """The phrases of a derivation, which are made when somebody looks at them; equal to a tuple of the same phrases."""
+
+    def __init__(self, make: Callable[[], tuple[Phrase, ...]]):
+        self._make: Callable[[], tuple[Phrase, ...]] | None = make
+        self._made: tuple[Phrase, ...] = ()
+
+    def _all(self) -> tuple[Phrase, ...]:
+        if self._make is not None:
+            self._made, self._make = self._make(), None
+        return self._made
+
+    @overload
+    def __getitem__(self, at: int) -> Phrase: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Phrase, ...]: ...
+    def __getitem__(self, at: int | slice) -> Phrase | tuple[Phrase, ...]:
+        """Return a phrase, or some of them."""
+        return self._all()[at]
+
+    def __len__(self) -> int:
+        """Return the number of phrases."""
+        return len(self._all())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Phrases | tuple) and self._all() == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._all())
+
+    def __repr__(self) -> str:
+        return repr(self._all())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (self._all(),)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -154,7 +191,7 @@ class Translation:
     source: str
     text: str
     score: float
-    phrases: tuple[Phrase, ...]
+    phrases: Sequence[Phrase]
     features: dict[str, float]
     tree: Subtree | None = None
 
@@ -189,7 +226,7 @@ class Translation:
 
     def json(self, number: int) -> str:
         """Return all fields as a JSON object, with the number of the sentence first."""
-        row = dumps({"id": number, **asdict(replace(self, tree=None))}, ensure_ascii=False)
+        row = dumps({"id": number, **asdict(replace(self, phrases=tuple(self.phrases), tree=None))}, ensure_ascii=False)
         # The tree is the last of the fields.
         return row if self.tree is None else f"{row.removesuffix('null}')}{self.tree.json()}}}"
 

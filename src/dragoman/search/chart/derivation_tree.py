@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from dragoman.core.corpus import Corpus
 from dragoman.core.feature_rows import FeatureRows
+from dragoman.core.ragged import Ragged
 from dragoman.search.chart.batch import ChartBatch
 from dragoman.search.chart.graph import SentenceGraph
 from dragoman.search.translation import Phrase, Subtree, Translation
@@ -39,7 +42,8 @@ def describe(
         glue=True,
         features=_sum(row for row, rule in zip(rows, graph.rules.tolist(), strict=True) if rule < 0),
     )
-    return Translation(source, batch.rules.vocab.text(layout.words), score, phrases, features, tree)
+    (text,) = Corpus(batch.rules.vocab, Ragged(layout.words, np.array([0, len(layout.words)]))).lines()
+    return Translation(source, text, score, phrases, features, tree)
 
 
 def _sum(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
@@ -61,11 +65,12 @@ class _Layout:
         self._graph = graph
         self._features = features
         self._tails = [[tail for tail in row if tail >= 0] for row in graph.tails.tolist()]
+        self._symbols = self._symbols_of_edges()
         self._lengths: list[int] = []
         self._starts: list[list[int]] = []  # of the symbols of each rule, from its first word on
         for edge in range(len(graph.rules)):
             starts = [0]
-            for symbol in self._symbols(edge):
+            for symbol in self._symbols[edge]:
                 length = 1 if symbol >= 0 else self._lengths[self._tails[edge][-1 - symbol]]
                 starts.append(starts[-1] + length)
             self._lengths.append(starts.pop())
@@ -73,48 +78,50 @@ class _Layout:
         self._first = [0] * len(self._lengths)
         self.words = np.empty(self._lengths[-1], np.int32)
         for edge in reversed(range(len(graph.rules))):
-            for symbol, start in zip(self._symbols(edge), self._starts[edge], strict=True):
+            for symbol, start in zip(self._symbols[edge], self._starts[edge], strict=True):
                 if symbol >= 0:
                     self.words[self._first[edge] + start] = symbol
                 else:
                     self._first[self._tails[edge][-1 - symbol]] = self._first[edge] + start
 
-    def _symbols(self, edge: int) -> list[int]:
-        rule = int(self._graph.rules[edge])
-        symbols: list[int] = self._batch.rules.words[rule].tolist() if rule >= 0 else []
-        return symbols if rule >= 0 else [-1 - k for k in range(len(self._tails[edge]))]
+    def _symbols_of_edges(self) -> list[list[int]]:
+        rules = self._graph.rules
+        written = self._batch.rules.words.take(rules[rules >= 0])
+        values = written.values.tolist()
+        of_rules = (values[first:last] for first, last in itertools.pairwise(written.offsets.tolist()))
+        return [
+            next(of_rules) if rule >= 0 else [-1 - k for k in range(len(tails))]
+            for rule, tails in zip(rules.tolist(), self._tails, strict=True)
+        ]
 
     def parts(self) -> list[Subtree]:
         """Return the parts that glue joins, from left to right."""
         trees: list[Subtree | None] = []
         parts: list[Subtree] = []
+        spans, unknown = self._graph.spans.tolist(), self._batch.rules.unknown
         for edge, rule in enumerate(self._graph.rules.tolist()):
             tree = None
             tails = [trees[tail] for tail in self._tails[edge]]
             if rule >= 0:
-                tree = self._subtree(edge, rule, tuple(tail for tail in tails if tail is not None))
+                first = self._first[edge]
+                tree = Subtree(
+                    source=(spans[edge][0], spans[edge][1]),
+                    target=(first, first + self._lengths[edge]),
+                    children=tuple(tail for tail in tails if tail is not None),
+                    links=self._links(edge, rule),
+                    unknown=bool(unknown[rule]),
+                    features=self._features[edge],
+                )
             else:
                 # The last tail of glue, or of a goal without it, is a part; what comes before has been joined already.
                 parts += [tail for tail in tails[-1:] if tail is not None]
             trees.append(tree)
         return parts
 
-    def _subtree(self, edge: int, rule: int, children: tuple[Subtree, ...]) -> Subtree:
-        begin, end = self._graph.spans[edge].tolist()
-        first = self._first[edge]
-        return Subtree(
-            source=(begin, end),
-            target=(first, first + self._lengths[edge]),
-            children=children,
-            links=self._links(edge, rule),
-            unknown=bool(self._batch.rules.unknown[rule]),
-            features=self._features[edge],
-        )
-
     def _links(self, edge: int, rule: int) -> tuple[tuple[int, int], ...]:
         rules, first = self._batch.rules, self._first[edge]
         if rules.unknown[rule] or rules.copied[rule] >= 0:
-            return ((int(self._graph.spans[edge, 0]), first),) if len(rules.words[rule]) else ()
+            return ((int(self._graph.spans[edge, 0]), first),) if self._symbols[edge] else ()
         grammar = rules.grammars[rules.grammar[rule]] if rules.grammar[rule] >= 0 else None
         if grammar is None or grammar.alignments is None:
             return ()

@@ -92,10 +92,9 @@ class ChartResult(BatchResult[ChartBatch, ChartOutcome]):
             every = every if self._global_values is None else FeatureRows.join([every, self._global_values])
             rows = [every.row(i) for i in range(len(self))]
             of_edges = [edges.take(part) for part in np.split(np.arange(len(edges)), offsets[1:-1])]
-        source, scores = self.batch.rules.source, self.found.scores.tolist()
+        sources, scores = self.batch.rules.source.lines(), self.found.scores.tolist()
         return [
-            describe(self.batch, graph, source.line(i), scores[i], rows[i], of_edges[i])
-            for i, graph in enumerate(graphs)
+            describe(self.batch, graph, sources[i], scores[i], rows[i], of_edges[i]) for i, graph in enumerate(graphs)
         ]
 
     def nbest(self, k: int, *, distinct: bool = False) -> NBest:

@@ -33,7 +33,7 @@ from dragoman.search.batch import (
     span_rows,
 )
 from dragoman.search.limits import SearchLimits
-from dragoman.search.phrase.translation_options import PhraseOptions
+from dragoman.search.phrase.translation_options import PhraseOptions, RankedScores
 from dragoman.text.source_trees import SourceTree
 
 #: The default number of candidates of a stack.
@@ -114,9 +114,17 @@ class PhraseBatch:
         batch.local = local
         return batch
 
+    @property
+    def _ranked(self) -> RankedScores | None:
+        """The scores of the ranking that collected the options, if it had these weights."""
+        ranked = self.options.ranked
+        return ranked if ranked is not None and ranked.weights is self.weights else None
+
     @cached_property
     def local(self) -> NDArray[np.float64]:
         """The weighted sum of each option's local features."""
+        if self._ranked is not None:
+            return self._ranked.local
         scores = kernels.option_scores(self.options.dense, self._dense_weights)
         for rows in self.sparse:
             scores = scores + rows.dot(self.weights)
@@ -144,22 +152,7 @@ class PhraseBatch:
 
     def _arrays(self, lms: NDArray[np.integer]) -> kernels.PhraseBatch:
         options, local, lm_weights = self.options, self.local, self._lm_weights
-        names = [name for reordering in self.model.reorderings for name in reordering_features(reordering)]
-        reordering, weights, right = options.reordering, self.weights.vector(names).reshape(-1, 6), self.right
-        if self.oriented is not None:
-            # Scores of properties are one more reordering model. Options score alike if their properties are the same.
-            reordering = np.concatenate([reordering, self.oriented.scores(self.weights)[None]])
-            weights = np.concatenate([weights, np.ones((1, 6))])
-            right = self.oriented.numbers(right)
-        reorder_from, reorder_to, exit_class = kernels.option_orientations(
-            options.offsets,
-            options.begin,
-            options.end,
-            right,
-            np.ascontiguousarray(reordering).reshape(-1, 6),
-            weights,
-            self._threads,
-        )
+        reorder_from, reorder_to, exit_class = self._orientations()
         return kernels.PhraseBatch(
             boundary=self._boundary_scores(),
             language_models=[self._automata[k] for k in lms.tolist()],
@@ -177,6 +170,22 @@ class PhraseBatch:
             lm_words=self._lm_words[lms],
             lm_weights=lm_weights[lms],
             distortion_weight=self._distortion_weight,
+        )
+
+    def _orientations(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int32]]:
+        """Return scores of orientations towards the option before, and after, and classes that score alike."""
+        options, right, ranked = self.options, self.right, self._ranked
+        if ranked is not None and self.oriented is None and self.boundary_feature is None:
+            return ranked.reorder_from, ranked.reorder_to, ranked.exit_class
+        reordering, weights = options.reordering, reordering_weights(self.model, self.weights)
+        if self.oriented is not None:
+            # Scores of properties are one more reordering model. Options score alike if their properties are the same.
+            reordering = np.concatenate([reordering, self.oriented.scores(self.weights)[None]])
+            weights = np.concatenate([weights, np.ones((1, 6))])
+            right = self.oriented.numbers(right)
+        six = np.ascontiguousarray(reordering).reshape(-1, 6)
+        return kernels.option_orientations(
+            options.offsets, options.begin, options.end, right, six, weights, self._threads
         )
 
     def search(
@@ -227,6 +236,12 @@ class PhraseBatch:
         starts = np.full(len(rows), model.begin_state, np.int32)
         ended = Ragged(values, (bounds + np.arange(len(bounds))).astype(np.int64))
         return kernels.lm_read_rows(model.automaton, ended.for_kernels(), starts, rows)
+
+
+def reordering_weights(model: Model, weights: Weights) -> NDArray[np.float64]:
+    """Return six weights for each reordering model."""
+    names = [name for reordering in model.reorderings for name in reordering_features(reordering)]
+    return weights.vector(names).reshape(-1, 6)
 
 
 def boundary_names(feature: BoundaryFeature) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman import kernels
 from dragoman.core.corpus import Corpus, Vocab
+from dragoman.core.feature_rows import Weights
 from dragoman.core.ragged import Ragged
 from dragoman.model.bundle import Model
 from dragoman.model.mixture import of_orientations
@@ -22,13 +23,24 @@ from dragoman.search.mixed_scores import mixed_log_scores
 
 
 @dataclass(frozen=True, eq=False)
+class RankedScores:
+    """Scores of options that were ranked with some weights: as kernels give them for all features."""
+
+    weights: Weights
+    local: NDArray[np.float64]
+    reorder_from: NDArray[np.float64]
+    reorder_to: NDArray[np.float64]
+    exit_class: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
 class PhraseOptions:
     """The translation options of a batch of sentences, grouped by sentence, then by begin and length of the span.
 
     `rows` has a column for each phrase table: the row of the pair there, -1 where the table lacks it. Words are ids of
-    `vocab`, which holds the model's target words and the batch's unknown source words. `dense` has a column for each
-    feature of the model; features that depend on context are 0 in it. `reordering` holds for each reordering model
-    six logarithms an option. `copied` is the class of options that a feature generated, or -1. `source_ids` are the
+    `vocab`, which holds the model's target words and the batch's unknown source words. `features` makes `dense` and
+    `reordering` when somebody asks for them; a search for the best derivation needs only the scores of a ranking,
+    `ranked`, if there was one. `copied` is the class of options that a feature generated, or -1. `source_ids` are the
     running words of `source` as ids of the model, and `tables` are its tables, for features that look at words and
     links.
     """
@@ -42,13 +54,27 @@ class PhraseOptions:
     rows: NDArray[np.int64]
     unknown: NDArray[np.bool_]
     copied: NDArray[np.int8]
-    dense: NDArray[np.float64]
-    reordering: NDArray[np.float64]
+    features: Callable[[], tuple[NDArray[np.float64], NDArray[np.float64]]]
     source_ids: NDArray[np.int32]
     tables: tuple[PhraseTable, ...]
+    ranked: RankedScores | None = None
 
     def __len__(self) -> int:
         return len(self.begin)
+
+    @cached_property
+    def _features(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return self.features()
+
+    @property
+    def dense(self) -> NDArray[np.float64]:
+        """A column for each feature of the model; features that depend on context are 0."""
+        return self._features[0]
+
+    @property
+    def reordering(self) -> NDArray[np.float64]:
+        """Six logarithms an option, for each reordering model."""
+        return self._features[1]
 
     @cached_property
     def sentence(self) -> NDArray[np.int64]:
@@ -111,8 +137,7 @@ class PhraseOptions:
             self.rows[picked],
             self.unknown[picked],
             self.copied[picked],
-            self.dense[picked],
-            self.reordering[:, picked],
+            lambda: (self.dense[picked], self.reordering[:, picked]),
             self.source_ids,
             self.tables,
         )
@@ -184,8 +209,10 @@ def _with_options(
         rows=np.concatenate([kept.rows, no_rows])[order],
         unknown=np.concatenate([kept.unknown, unknown])[order],
         copied=np.concatenate([kept.copied, copied])[order],
-        dense=np.concatenate([kept.dense, dense])[order],
-        reordering=np.concatenate([kept.reordering, no_orientations], axis=1)[:, order],
+        features=lambda: (
+            np.concatenate([kept.dense, dense])[order],
+            np.concatenate([kept.reordering, no_orientations], axis=1)[:, order],
+        ),
         source_ids=kept.source_ids,
         tables=kept.tables,
     )
@@ -234,7 +261,7 @@ class OptionCollector:
     def collect(
         self,
         source: Corpus,
-        weights: Mapping[str, float],
+        weights: Weights,
         given: Sequence[Sequence[FixedTranslation]] = (),
         *,
         ranking: kernels.OptionRanking | None = None,
@@ -247,30 +274,11 @@ class OptionCollector:
         """
         shares = self._model.interpolation_weights(weights) if self.are_mixed else {}
         tokens = source.vocab.map_to(self._model.source_vocab)[source.sentences.values]
-        none = np.empty(0)
+        tables = self._source(shares)
         found = kernels.collect_options(
-            Ragged(tokens, source.sentences.offsets).for_kernels(),
-            kernels.OptionSource(
-                tables=self._for_kernels,
-                shares=[
-                    shares[name][table.score_names.index("fwd")]
-                    if name in shares and "fwd" in table.score_names
-                    else none
-                    for name, table in self._model.tables.items()
-                ],
-                targets=self._targets.for_kernels(),
-                limit=self._limit,
-                pass_unknown=not self._drop_unknown,
-                features=len(self._columns),
-                word_penalty=self._columns["word_penalty"],
-                phrase_penalty=self._columns["phrase_penalty"],
-            ),
-            ranking,
-            threads,
+            Ragged(tokens, source.sentences.offsets).for_kernels(), tables, ranking, threads
         )
-        rows, dense, words = found["rows"], found["dense"], found["words"]
-        reordering = found["reordering"].reshape(len(self._model.reorderings), len(rows), 6)
-        self._mix(rows, dense, reordering, shares)
+        rows, words = found["rows"], found["words"]
         is_unknown = np.logical_and.reduce([column < 0 for column in rows.T])
         unknown = np.flatnonzero(is_unknown)
         sentence = np.searchsorted(found["offsets"], unknown, side="right") - 1
@@ -278,7 +286,7 @@ class OptionCollector:
         dropped = np.full(len(unknown), self._drop_unknown)
         vocab, passed = pass_through(self._model, source, positions, dropped=dropped)
         words[words < 0] = passed.values
-        dense[unknown, self._columns["unknown_word"]] = UNKNOWN_WORD
+        scores = [found[name] for name in ("local", "reorder_from", "reorder_to", "exit_class") if name in found]
         options = PhraseOptions(
             source=source,
             vocab=vocab,
@@ -289,13 +297,41 @@ class OptionCollector:
             rows=rows,
             unknown=is_unknown,
             copied=np.full(len(rows), -1, np.int8),
-            dense=dense,
-            reordering=reordering,
+            features=lambda: self._features(rows, tables, shares),
             source_ids=tokens,
             tables=self._tables,
+            ranked=RankedScores(weights, *scores) if scores else None,
         )
         copied = add_copies(options, self._model, drop_unknown=self._drop_unknown, columns=self._columns)
         return apply_markup(copied, given, self._columns)
+
+    def _source(self, shares: Mapping[str, NDArray[np.float64]]) -> kernels.OptionSource:
+        """Return the tables as kernels take them, with the shares of mixtures."""
+        none = np.empty(0)
+        return kernels.OptionSource(
+            tables=self._for_kernels,
+            shares=[
+                shares[name][table.score_names.index("fwd")] if name in shares and "fwd" in table.score_names else none
+                for name, table in self._model.tables.items()
+            ],
+            targets=self._targets.for_kernels(),
+            limit=self._limit,
+            pass_unknown=not self._drop_unknown,
+            features=len(self._columns),
+            word_penalty=self._columns["word_penalty"],
+            phrase_penalty=self._columns["phrase_penalty"],
+            unknown_word=self._columns["unknown_word"],
+            unknown_score=UNKNOWN_WORD,
+        )
+
+    def _features(
+        self, rows: NDArray[np.int64], tables: kernels.OptionSource, shares: Mapping[str, NDArray[np.float64]]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the features of options, and their scores of reordering models."""
+        dense, reordering = kernels.option_features(rows, tables)
+        reordering = reordering.reshape(len(self._model.reorderings), len(rows), 6)
+        self._mix(rows, dense, reordering, shares)
+        return dense, reordering
 
     def _mix(
         self,

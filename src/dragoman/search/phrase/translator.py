@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,11 @@ from dragoman.core.ragged import Ragged
 from dragoman.features import PairFeature, SpanFeature
 from dragoman.forest.kbest import nbest
 from dragoman.search.batch import BatchResult, encode_targets, refuse_too_large
-from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, check_scores
+from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, check_scores, reordering_weights
 from dragoman.search.phrase.greedy import greedy_search
 from dragoman.search.phrase.lattice import Edges, features_with_pairs, hypergraph, option_features
 from dragoman.search.phrase.translation_options import OptionCollector, PhraseOptions
-from dragoman.search.translation import Phrase, Translation
+from dragoman.search.translation import Phrase, Phrases, Translation
 from dragoman.search.translator import Translator
 
 
@@ -73,6 +74,7 @@ class PhraseTranslator(Translator):
                 language_models=[lm.automaton for lm in self.model.language_models.values()],
                 lm_ids=self._lm_ids,
                 lm_weights=self.weights.vector(list(self.model.language_models)),
+                reordering_weights=reordering_weights(self.model, self.weights),
             )
             self._rankings[:] = [(self.weights, ranking)]
         return ranking
@@ -164,36 +166,48 @@ def _describe(
 ) -> list[Translation]:
     """Describe a derivation of each source sentence, given the options that it uses, in target order."""
     used = chosen.values
-    links, words = options.links_of(used), options.words.take(used)
-    starts = options.begin[used]
-    positions = words.offsets[:-1] - np.repeat(words.offsets[chosen.offsets[:-1]], chosen.lengths)
-    link_sources = np.repeat(starts, links.lengths) + (links.values >> 8)
-    link_targets = np.repeat(positions, links.lengths) + (links.values & 255)
-    pairs = [*zip(link_sources.tolist(), link_targets.tolist(), strict=True)]
-    lengths = words.lengths.tolist()
+    words = options.words.take(used)
     texts = Corpus(options.vocab, Ragged(words.values, words.offsets[chosen.offsets])).lines()
-    sources = source.lines()
-    phrases = [
-        Phrase(
-            source=(begin, end),
-            target=(at, at + length),
-            # A word that passes through is one word, or none if it is dropped.
-            links=((begin, at),)[:length] if unknown or copied >= 0 else tuple(pairs[slice(*linked)]),
-            unknown=unknown,
-        )
-        for begin, end, at, length, unknown, copied, linked in zip(
-            starts.tolist(),
-            options.end[used].tolist(),
-            positions.tolist(),
-            lengths,
-            options.unknown[used].tolist(),
-            options.copied[used].tolist(),
-            itertools.pairwise(links.offsets.tolist()),
-            strict=True,
-        )
-    ]
-    bounds = itertools.pairwise(chosen.offsets.tolist())
+    steps = _Steps(
+        bounds=chosen.offsets,
+        begin=options.begin[used],
+        end=options.end[used],
+        target=words.offsets,
+        links=options.links_of(used),
+        unknown=options.unknown[used],
+        copied=options.copied[used],
+    )
     return [
-        Translation(line, text, score, tuple(phrases[slice(*at)]), {} if features is None else features.row(i))
-        for i, (line, text, score, at) in enumerate(zip(sources, texts, scores, bounds, strict=True))
+        Translation(line, text, score, Phrases(partial(steps.of, i)), {} if features is None else features.row(i))
+        for i, (line, text, score) in enumerate(zip(source.lines(), texts, scores, strict=True))
     ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """The options that derivations use, in target order: those of derivation i are `bounds[i]:bounds[i + 1]`.
+
+    `target` is where the words of each begin among those of all.
+    """
+
+    bounds: NDArray[np.int64]
+    begin: NDArray[np.int32]
+    end: NDArray[np.int32]
+    target: NDArray[np.int64]
+    links: Ragged[np.uint16]
+    unknown: NDArray[np.bool_]
+    copied: NDArray[np.int8]
+
+    def of(self, i: int) -> tuple[Phrase, ...]:
+        """Describe the steps of a derivation."""
+        first, last = int(self.bounds[i]), int(self.bounds[i + 1])
+        words = (self.target[first : last + 1] - self.target[first]).tolist()
+        phrases = []
+        for step, at, end in zip(range(first, last), words, words[1:], strict=False):
+            begin = int(self.begin[step])
+            if self.unknown[step] or self.copied[step] >= 0:
+                links = ((begin, at),)[: end - at]  # a word that passes through is one word, or none if it is dropped
+            else:
+                links = tuple((begin + (link >> 8), at + (link & 255)) for link in self.links[step].tolist())
+            phrases.append(Phrase((begin, int(self.end[step])), (at, end), links, bool(self.unknown[step])))
+        return tuple(phrases)

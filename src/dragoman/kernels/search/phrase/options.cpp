@@ -3,9 +3,10 @@
 #include "base/parallel.hpp"
 #include "base/sequence_index.hpp"
 #include "lm/automaton.hpp"
+#include "search/phrase/option_scores.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <memory>
 #include <mutex>
 #include <numbers>
@@ -40,53 +41,34 @@ struct OptionTable {
     }
 };
 
-// Two sums side by side, in blocks of eight, each from its end: the order of NumPy's einsum, which made scores once.
-double dot(const double* a, const double* b, std::size_t size) {
-    double even = 0, odd = 0;
-    std::size_t i = 0;
-    for (; size - i >= 8; i += 8)
-        for (std::size_t j = i + 8; j > i;) {
-            j -= 2;
-            even += a[j] * b[j];
-            odd += a[j + 1] * b[j + 1];
-        }
-    for (; i < size; i += 2) {
-        even += a[i] * b[i];
-        if (i + 1 < size) odd += a[i + 1] * b[i + 1];
-    }
-    return even + odd;
-}
+// The options of a source phrase, with all that does not depend on where it stands; columns as in the result of
+// `collect_options`. Scores are there if the options were ranked.
+struct OptionBlock {
+    std::vector<std::int64_t> rows;
+    std::vector<std::int32_t> words;
+    std::vector<std::int64_t> word_offsets;
+    std::vector<double> local, reorder_from, reorder_to;
+    std::vector<std::int32_t> exit_class;  // the first option that scores alike as predecessor
 
-// The positions of the best `limit` values, in ascending order; of equal ones the first, and what is no number last.
-std::vector<std::int32_t> best_of(std::span<const double> values, std::size_t limit) {
-    std::vector<std::int32_t> order(values.size());
-    std::iota(order.begin(), order.end(), 0);
-    if (order.size() <= limit) return order;
-    std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(limit), order.end(), [&](std::int32_t a, std::int32_t b) {
-        const bool x = std::isnan(values[a]), y = std::isnan(values[b]);
-        if (x != y) return y;
-        return !x && values[a] != values[b] ? values[a] > values[b] : a < b;
-    });
-    order.resize(limit);
-    std::sort(order.begin(), order.end());
-    return order;
-}
+    std::size_t size() const { return word_offsets.size() - 1; }
+    Words target(std::size_t i) const { return Words(words).subspan(word_offsets[i], word_offsets[i + 1] - word_offsets[i]); }
+};
 
-// Keeps the best options of each source phrase by their scores without context, and remembers which they are.
+// Keeps the best options of each source phrase by their scores without context, and remembers them.
 struct OptionRanking {
     std::int32_t limit;
     Held1<double> weights;  // of the features
     std::vector<Ref<lm::Automaton>> language_models;
     std::vector<Held1<std::int32_t>> lm_ids;  // of the target words in each
     Held1<double> lm_weights;
+    Held2<double> reordering_weights;  // six for each reordering model
 
     void check() const {
-        require(limit > 0 && lm_weights.size() == language_models.size() && lm_ids.size() == language_models.size(),
+        require(limit > 0 && reordering_weights.shape(1) == 6 && lm_weights.size() == language_models.size() && lm_ids.size() == language_models.size(),
                 "language models need weights and ids of words");
     }
 
-    double estimate(std::span<const double> features, Words words) const {
-        double total = dot(features.data(), weights.data(), features.size());
+    double estimate(double total, Words words) const {
         for (std::size_t k = 0; k < language_models.size(); ++k) {
             const lm::LanguageModelView model = language_models[k]->view();
             std::int32_t state = 0;
@@ -101,20 +83,13 @@ struct OptionRanking {
         return total;
     }
 
-    // What is known of a source phrase, or null; it stays where it is.
-    const std::vector<std::int64_t>* find(std::uint64_t phrase) const {
-        const std::shared_lock lock(known->mutex);
-        const auto at = known->rows.find(phrase);
-        return at == known->rows.end() ? nullptr : &at->second;
-    }
-    const std::vector<std::int64_t>* keep(std::uint64_t phrase, std::vector<std::int64_t> rows) const {
-        const std::unique_lock lock(known->mutex);
-        return &known->rows.try_emplace(phrase, std::move(rows)).first->second;
-    }
+    // Some 150 bytes each; what is found once there are so many is not remembered.
+    static constexpr std::size_t most_known = std::size_t{1} << 21;
 
     struct Known {
         std::shared_mutex mutex;
-        std::unordered_map<std::uint64_t, std::vector<std::int64_t>> rows;
+        std::unordered_map<std::uint64_t, OptionBlock> blocks;  // by source phrase; they stay where they are
+        std::size_t options = 0;
     };
     std::unique_ptr<Known> known = std::make_unique<Known>();
 };
@@ -126,10 +101,11 @@ struct OptionSource {
     Ref<Rows> targets;    // words by number
     std::int32_t limit;   // of the pairs of a source phrase in each table, 0: none
     bool pass_unknown;    // words that nothing translates, as the word -1; otherwise they become nothing
-    std::size_t features, word_penalty, phrase_penalty;
+    std::size_t features, word_penalty, phrase_penalty, unknown_word;
+    double unknown_score;  // the value of the feature `unknown_word`
 
     void check() const {
-        require(shares.size() == tables.size() && word_penalty < features && phrase_penalty < features, "tables need shares each, and columns");
+        require(shares.size() == tables.size() && std::max({word_penalty, phrase_penalty, unknown_word}) < features, "tables need shares each, and columns");
         for (const auto& table : tables)
             require(table->column + table->scores.shape(1) <= features && table->reordering.size() == tables[0]->reordering.size(),
                     "tables need columns, and the same reordering models");
@@ -138,16 +114,68 @@ struct OptionSource {
 
 class Collector {
 public:
+    // Blocks on the spans of a sentence, those that nobody else remembers among `own`.
     struct Found {
-        std::vector<std::int32_t> begin, end;
-        std::vector<std::int64_t> rows;  // in each table, -1 where it lacks the pair
-        std::int64_t words = 0;
+        struct Span {
+            std::int32_t begin, end;
+            const OptionBlock* block;
+        };
+        std::vector<Span> spans;
+        std::vector<std::unique_ptr<OptionBlock>> own;
+        std::size_t options = 0, words = 0;
     };
 
     Collector(const OptionSource& source, const OptionRanking* ranking) : source_(source), tables_(source.tables), ranking_(ranking) {
         for (const auto& table : tables_) longest_ = std::max(longest_, table->longest);
     }
 
+    std::size_t reorderings() const { return tables_[0]->reordering.size(); }
+
+    Found sentence(Words tokens) const {
+        Found found;
+        std::vector<std::int32_t> phrases(tables_.size());
+        std::shared_lock<std::shared_mutex> lock;
+        if (ranking_ != nullptr) lock = std::shared_lock(ranking_->known->mutex);
+        for (std::size_t begin = 0; begin < tokens.size(); ++begin) {
+            for (std::size_t length = 1; length <= std::min<std::size_t>(longest_, tokens.size() - begin); ++length) {
+                const OptionBlock* here = nullptr;
+                if (const auto phrase = find(tokens.subspan(begin, length), phrases); phrase != 0) {
+                    if (ranking_ == nullptr)
+                        here = found.own.emplace_back(std::make_unique<OptionBlock>(block(pairs(phrases)))).get();
+                    else
+                        here = best(phrase, phrases, lock, found.own);
+                } else if (length == 1) {
+                    here = found.own.emplace_back(std::make_unique<OptionBlock>(scored(std::vector<std::int64_t>(tables_.size(), -1)))).get();
+                }
+                if (here == nullptr) continue;
+                found.spans.push_back({static_cast<std::int32_t>(begin), static_cast<std::int32_t>(begin + length), here});
+                found.options += here->size();
+                found.words += here->words.size();
+            }
+        }
+        return found;
+    }
+
+    // The features of an option, which are 0 before, and six scores of each reordering model, likewise.
+    void describe(const std::int64_t* rows, double* features) const {
+        const Words target = words(rows);
+        features[source_.word_penalty] = -static_cast<double>(target.size());
+        features[source_.phrase_penalty] = 1;
+        bool is_known = false;
+        for (std::size_t t = 0; t < tables_.size(); ++t) {
+            if (rows[t] < 0) continue;
+            is_known = true;
+            const auto& scores = tables_[t]->scores;
+            if (scores.shape(0)) std::copy_n(scores.data() + rows[t] * scores.shape(1), scores.shape(1), features + tables_[t]->column);
+        }
+        if (!is_known) features[source_.unknown_word] = source_.unknown_score;
+    }
+    void orient(const std::int64_t* rows, std::size_t r, double* scores) const {
+        for (std::size_t t = 0; t < tables_.size(); ++t)
+            if (const auto& all = tables_[t]->reordering[r]; rows[t] >= 0 && all.shape(0)) std::copy_n(all.data() + rows[t] * 6, 6, scores);
+    }
+
+private:
     // The target words of an option, given its rows.
     Words words(const std::int64_t* rows) const {
         static constexpr std::int32_t unknown = -1;
@@ -156,43 +184,77 @@ public:
         return {&unknown, source_.pass_unknown ? std::size_t{1} : 0};
     }
 
-    // The features of an option, which are 0 before.
-    void describe(const std::int64_t* rows, std::size_t words, double* features) const {
-        features[source_.word_penalty] = -static_cast<double>(words);
-        features[source_.phrase_penalty] = 1;
-        for (std::size_t t = 0; t < tables_.size(); ++t) {
-            const auto& scores = tables_[t]->scores;
-            if (rows[t] >= 0 && scores.shape(0)) std::copy_n(scores.data() + rows[t] * scores.shape(1), scores.shape(1), features + tables_[t]->column);
+    OptionBlock block(std::vector<std::int64_t> rows) const {
+        OptionBlock made{std::move(rows), {}, {0}, {}, {}, {}, {}};
+        for (std::size_t i = 0; i < made.rows.size(); i += tables_.size()) {
+            const Words target = words(made.rows.data() + i);
+            made.words.insert(made.words.end(), target.begin(), target.end());
+            made.word_offsets.push_back(static_cast<std::int64_t>(made.words.size()));
         }
+        return made;
     }
 
-    Found sentence(Words tokens) const {
-        const std::size_t width = tables_.size();
-        Found found;
-        std::vector<std::int32_t> phrases(width);
-        std::vector<std::int64_t> own;
-        for (std::size_t begin = 0; begin < tokens.size(); ++begin) {
-            for (std::size_t length = 1; length <= std::min<std::size_t>(longest_, tokens.size() - begin); ++length) {
-                const std::vector<std::int64_t>* rows = &own;
-                own.clear();
-                if (const auto phrase = find(tokens.subspan(begin, length), phrases); phrase != 0) {
-                    if (ranking_ == nullptr)
-                        own = pairs(phrases);
-                    else if (rows = ranking_->find(phrase); rows == nullptr)
-                        rows = ranking_->keep(phrase, best(pairs(phrases)));
-                } else if (length == 1) {
-                    own.assign(width, -1);
-                }
-                found.rows.insert(found.rows.end(), rows->begin(), rows->end());
-                found.begin.resize(found.rows.size() / width, static_cast<std::int32_t>(begin));
-                found.end.resize(found.rows.size() / width, static_cast<std::int32_t>(begin + length));
+    std::vector<double> local(const OptionBlock& block) const {
+        std::vector<double> scores, features;
+        for (std::size_t i = 0; i < block.size(); ++i) {
+            features.assign(source_.features, 0.0);
+            describe(block.rows.data() + i * tables_.size(), features.data());
+            scores.push_back(dot(features.data(), ranking_->weights.data(), features.size()));
+        }
+        return scores;
+    }
+
+    // A block with scores, if options are ranked.
+    OptionBlock scored(std::vector<std::int64_t> rows) const {
+        OptionBlock made = block(std::move(rows));
+        if (ranking_ == nullptr) return made;
+        made.local = local(made);
+        made.reorder_from.resize(3 * made.size());
+        made.reorder_to.resize(3 * made.size());
+        made.exit_class.resize(made.size());
+        double six[6];
+        const auto scores = [&](std::size_t i, std::size_t r) {
+            std::ranges::fill(six, 0.0);
+            orient(made.rows.data() + i * tables_.size(), r, six);
+            return six;
+        };
+        search::phrase::orient(0, made.size(), ranking_->reordering_weights.data(), reorderings(), [](std::size_t) { return std::array{0}; }, scores,
+                               made.reorder_from.data(), made.reorder_to.data(), made.exit_class.data());
+        return made;
+    }
+
+    // The best options of a source phrase; `lock` is of those that are known.
+    const OptionBlock* best(std::uint64_t phrase, std::span<const std::int32_t> phrases, std::shared_lock<std::shared_mutex>& lock,
+                            std::vector<std::unique_ptr<OptionBlock>>& own) const {
+        auto& known = *ranking_->known;
+        if (const auto at = known.blocks.find(phrase); at != known.blocks.end()) return &at->second;
+        lock.unlock();
+        OptionBlock block = best(pairs(phrases));
+        const OptionBlock* kept = nullptr;
+        {
+            const std::unique_lock alone(known.mutex);
+            if (known.options < OptionRanking::most_known) {
+                const auto [at, is_new] = known.blocks.try_emplace(phrase, std::move(block));
+                known.options += is_new ? at->second.size() : 0;
+                kept = &at->second;
             }
         }
-        for (std::size_t i = 0; i < found.rows.size(); i += width) found.words += static_cast<std::int64_t>(words(found.rows.data() + i).size());
-        return found;
+        lock.lock();
+        return kept != nullptr ? kept : own.emplace_back(std::make_unique<OptionBlock>(std::move(block))).get();
     }
 
-private:
+    OptionBlock best(std::vector<std::int64_t> rows) const {
+        const std::size_t width = tables_.size();
+        if (rows.size() / width <= static_cast<std::size_t>(ranking_->limit)) return scored(std::move(rows));
+        const OptionBlock all = block(std::move(rows));
+        std::vector<double> estimates = local(all);
+        for (std::size_t i = 0; i < all.size(); ++i) estimates[i] = ranking_->estimate(estimates[i], all.target(i));
+        std::vector<std::int64_t> kept;
+        for (const std::int32_t i : best_of(estimates, static_cast<std::size_t>(ranking_->limit)))
+            kept.insert(kept.end(), all.rows.begin() + i * width, all.rows.begin() + (i + 1) * width);
+        return scored(std::move(kept));
+    }
+
     // Finds a source phrase in each table; returns a number of its own, or 0 if none has it.
     std::uint64_t find(Words words, std::vector<std::int32_t>& phrases) const {
         std::uint64_t number = 0;
@@ -241,21 +303,6 @@ private:
         return static_cast<float>(sum);
     }
 
-    std::vector<std::int64_t> best(const std::vector<std::int64_t>& rows) const {
-        const std::size_t width = tables_.size();
-        std::vector<double> estimates, features(ranking_->weights.size());
-        for (std::size_t i = 0; i < rows.size(); i += width) {
-            const Words target = words(rows.data() + i);
-            std::ranges::fill(features, 0.0);
-            describe(rows.data() + i, target.size(), features.data());
-            estimates.push_back(ranking_->estimate(features, target));
-        }
-        std::vector<std::int64_t> kept;
-        for (const std::int32_t i : best_of(estimates, static_cast<std::size_t>(ranking_->limit)))
-            kept.insert(kept.end(), rows.begin() + i * width, rows.begin() + (i + 1) * width);
-        return kept;
-    }
-
     const OptionSource& source_;
     const std::vector<Ref<OptionTable>>& tables_;
     const OptionRanking* ranking_;
@@ -269,32 +316,37 @@ ArrayDict collect_options(const Rows& sentences, const OptionSource& source, con
     run_blocks(count, threads, nb::none(), [&](std::size_t s) { found[s] = collector.sentence(sentences[s]); });
     std::vector<std::int64_t> offsets{0}, first_words{0};
     for (const auto& of : found) {
-        offsets.push_back(offsets.back() + static_cast<std::int64_t>(of.begin.size()));
-        first_words.push_back(first_words.back() + of.words);
+        offsets.push_back(offsets.back() + static_cast<std::int64_t>(of.options));
+        first_words.push_back(first_words.back() + static_cast<std::int64_t>(of.words));
     }
     const auto options = static_cast<std::size_t>(offsets.back());
-    const std::size_t reorderings = source.tables[0]->reordering.size();
     std::vector<std::int32_t> begin(options), end(options), words(static_cast<std::size_t>(first_words.back()));
     std::vector<std::int64_t> rows(options * width), word_offsets(options + 1);
-    std::vector<double> dense(options * source.features), reordering(reorderings * options * 6);
+    const std::size_t scored = ranking != nullptr ? options : 0;
+    std::vector<double> local(scored), from(3 * scored), to(3 * scored);
+    std::vector<std::int32_t> classes(scored);
     run_blocks(count, threads, nb::none(), [&](std::size_t s) {
-        const auto first = static_cast<std::size_t>(offsets[s]);
-        std::ranges::copy(found[s].begin, begin.begin() + offsets[s]);
-        std::ranges::copy(found[s].end, end.begin() + offsets[s]);
-        std::ranges::copy(found[s].rows, rows.begin() + offsets[s] * width);
-        std::int64_t word = first_words[s];
-        for (std::size_t i = first; i < first + found[s].begin.size(); ++i) {
-            const std::int64_t* const own = rows.data() + i * width;
-            const Words target = collector.words(own);
-            std::ranges::copy(target, words.begin() + word);
-            word += static_cast<std::int64_t>(target.size());
-            word_offsets[i + 1] = word;
-            collector.describe(own, target.size(), dense.data() + i * source.features);
-            for (std::size_t t = 0; t < width; ++t)
-                for (std::size_t r = 0; own[t] >= 0 && r < reorderings; ++r)
-                    if (const auto& scores = source.tables[t]->reordering[r]; scores.shape(0))
-                        std::copy_n(scores.data() + own[t] * 6, 6, reordering.data() + (r * options + i) * 6);
+        auto i = static_cast<std::size_t>(offsets[s]);
+        auto word = first_words[s];
+        std::vector<std::int32_t> ending(sentences[s].size() + 1, -1);  // the first option that ends at each word
+        for (const auto& span : found[s].spans) {
+            const OptionBlock& block = *span.block;
+            std::fill_n(begin.begin() + i, block.size(), span.begin);
+            std::fill_n(end.begin() + i, block.size(), span.end);
+            std::ranges::copy(block.rows, rows.begin() + i * width);
+            std::ranges::copy(block.words, words.begin() + word);
+            for (std::size_t j = 1; j <= block.size(); ++j) word_offsets[i + j] = word + block.word_offsets[j];
+            std::ranges::copy(block.local, local.begin() + i);
+            std::ranges::copy(block.reorder_from, from.begin() + 3 * i);
+            std::ranges::copy(block.reorder_to, to.begin() + 3 * i);
+            if (ending[span.end] < 0) ending[span.end] = static_cast<std::int32_t>(i);
+            // Without reordering models, all that end at a word score alike.
+            for (std::size_t j = 0; j < block.exit_class.size(); ++j)
+                classes[i + j] = collector.reorderings() ? static_cast<std::int32_t>(i) + block.exit_class[j] : ending[span.end];
+            i += block.size();
+            word += static_cast<std::int64_t>(block.words.size());
         }
+        found[s] = {};
     });
     ArrayDict out;
     out["offsets"] = give(std::move(offsets));
@@ -303,67 +355,27 @@ ArrayDict collect_options(const Rows& sentences, const OptionSource& source, con
     out["words"] = give(std::move(words));
     out["word_offsets"] = give(std::move(word_offsets));
     out["rows"] = give(std::move(rows), width);
-    out["dense"] = give(std::move(dense), source.features);
-    out["reordering"] = give(std::move(reordering), 6);
+    if (ranking == nullptr) return out;
+    out["local"] = give(std::move(local));
+    out["reorder_from"] = give(std::move(from), 3);
+    out["reorder_to"] = give(std::move(to), 3);
+    out["exit_class"] = give(std::move(classes));
     return out;
 }
 
-auto best_of_spans(In1<std::int64_t> offsets, In1<std::int32_t> begin, In1<std::int32_t> end, In1<double> estimates, int limit) {
-    std::vector<std::int64_t> kept;
+auto option_features(In2<std::int64_t> rows, const OptionSource& source) {
+    const Collector collector(source, nullptr);
+    const std::size_t options = rows.shape(0);
+    std::vector<double> dense(options * source.features), reordering(collector.reorderings() * options * 6);
     {
         nb::gil_scoped_release release;
-        for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
-            const auto stop = static_cast<std::size_t>(offsets[s + 1]);
-            for (auto first = static_cast<std::size_t>(offsets[s]), last = first; first < stop; first = last) {
-                while (last < stop && begin[last] == begin[first] && end[last] == end[first]) ++last;
-                for (const std::int32_t i : best_of(view(estimates).subspan(first, last - first), static_cast<std::size_t>(limit)))
-                    kept.push_back(static_cast<std::int64_t>(first) + i);
-            }
+        for (std::size_t i = 0; i < options; ++i) {
+            const std::int64_t* const own = rows.data() + i * source.tables.size();
+            collector.describe(own, dense.data() + i * source.features);
+            for (std::size_t r = 0; r < collector.reorderings(); ++r) collector.orient(own, r, reordering.data() + (r * options + i) * 6);
         }
     }
-    return give(std::move(kept));
-}
-
-auto option_scores(In2<double> features, In1<double> weights) {
-    std::vector<double> scores(features.shape(0));
-    {
-        nb::gil_scoped_release release;
-        for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = dot(features.data() + i * weights.size(), weights.data(), weights.size());
-    }
-    return give(std::move(scores));
-}
-
-// Weighted scores of the three orientations towards the option before and after, summed over models, and classes of
-// options that score alike as predecessors of every other option of their sentence.
-auto option_orientations(In1<std::int64_t> offsets, In1<std::int32_t> begin, In1<std::int32_t> end, In1<std::int32_t> right,
-                         In2<double> reordering, In2<double> weights, int threads) {
-    const std::size_t options = begin.size(), models = weights.shape(0), width = 3 + 3 * models;
-    std::vector<double> from(options * 3), to(options * 3);
-    std::vector<std::int32_t> classes(options);
-    run_blocks(offsets.size() - 1, threads, nb::none(), [&](std::size_t s) {
-        const auto first = static_cast<std::size_t>(offsets[s]), last = static_cast<std::size_t>(offsets[s + 1]);
-        std::vector<std::int32_t> keys((last - first) * width);
-        const auto key = [&](std::int32_t i) { return Words(keys).subspan((static_cast<std::size_t>(i) - first) * width, width); };
-        NumberTable table(table_size(last - first));
-        std::int32_t* word = keys.data();
-        for (std::size_t i = first; i < last; ++i) {
-            *word++ = end[i];
-            *word++ = right[i];
-            *word++ = models ? begin[i] : 0;
-            for (std::size_t r = 0; r < models; ++r)
-                for (std::size_t o = 0; o < 3; ++o) {
-                    const double* const scores = reordering.data() + (r * options + i) * 6 + o;
-                    from[3 * i + o] += scores[0] * weights[6 * r + o];
-                    to[3 * i + o] += scores[3] * weights[6 * r + 3 + o];
-                    *word++ = std::bit_cast<std::int32_t>(static_cast<float>(scores[3]));
-                }
-            const auto own = static_cast<std::int32_t>(i);
-            std::int32_t& like = table.slot(hash_words(key(own)), [&](std::int32_t j) { return std::ranges::equal(key(own), key(j)); });
-            if (like < 0) like = own;
-            classes[i] = like;
-        }
-    });
-    return together(give(std::move(from), 3), give(std::move(to), 3), give(std::move(classes)));
+    return together(give(std::move(dense), source.features), give(std::move(reordering), 6));
 }
 
 }  // namespace
@@ -382,21 +394,19 @@ void bind_options(nb::module_& m) {
                 "Phrase tables, with shares of components for those that are mixtures to be ranked, and the number of features.",
                 Field{"tables", &Source::tables}, Field{"shares", &Source::shares}, Field{"targets", &Source::targets},
                 Field{"limit", &Source::limit}, Field{"pass_unknown", &Source::pass_unknown}, Field{"features", &Source::features},
-                Field{"word_penalty", &Source::word_penalty}, Field{"phrase_penalty", &Source::phrase_penalty});
+                Field{"word_penalty", &Source::word_penalty}, Field{"phrase_penalty", &Source::phrase_penalty},
+                Field{"unknown_word", &Source::unknown_word}, Field{"unknown_score", &Source::unknown_score});
     using Ranking = OptionRanking;
     bind_record(m, "OptionRanking",
                 "The best `limit` options of each source phrase by features and language models; each phrase is ranked once.",
                 Field{"limit", &Ranking::limit}, Field{"weights", &Ranking::weights},
                 Field{"language_models", &Ranking::language_models}, Field{"lm_ids", &Ranking::lm_ids},
-                Field{"lm_weights", &Ranking::lm_weights});
+                Field{"lm_weights", &Ranking::lm_weights}, Field{"reordering_weights", &Ranking::reordering_weights});
     m.def("collect_options", &collect_options, nb::arg("sentences"), nb::arg("source"), nb::arg("ranking").none(), nb::arg("threads"),
-          "The options of sentences, by begin and length of their spans, as columns; all rows are -1 for unknown words.");
-    m.def("best_of_spans", &best_of_spans, nb::arg("offsets"), nb::arg("begin"), nb::arg("end"), nb::arg("estimates"), nb::arg("limit"),
-          "The options whose estimates are among the best `limit` of their spans, in ascending order.");
-    m.def("option_scores", &option_scores, nb::arg("features"), nb::arg("weights"), "The weighted sum of each row of features.");
-    m.def("option_orientations", &option_orientations, nb::arg("offsets"), nb::arg("begin"), nb::arg("end"), nb::arg("right"),
-          nb::arg("reordering"), nb::arg("weights"), nb::arg("threads") = 1,
-          "Weighted scores of three orientations towards the option before, and after; classes that score alike as predecessors.");
+          "The options of sentences, by begin and length of their spans, as columns; all rows are -1 for unknown words.\n\n"
+          "With a ranking, their scores too: as `option_scores` and `option_orientations` give them.");
+    m.def("option_features", &option_features, nb::arg("rows"), nb::arg("source"),
+          "The features of options, and six scores of each reordering model; those of mixtures are 0.");
 }
 
 }  // namespace dragoman::search::phrase

@@ -13,7 +13,7 @@ std::uint64_t hash(std::span<const std::int32_t> values) {
 
 PhraseSpace::PhraseSpace(const PhraseModelView& model, const OptionsView& options)
     : model(model), options(options), coverages(options.sentence_length), order_(static_cast<std::size_t>(options.count)),
-      estimates(static_cast<std::size_t>(options.count)), span_slots_(1 << 10) {
+      estimates(static_cast<std::size_t>(options.count)), span_slots_(1 << 9) {
     index_spans();
     prepare_language_models();
     prepare_future();
