@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
+from dragoman.core.feature_rows import Weights
 from dragoman.core.options import Options, option
 from dragoman.core.runtime import Runtime
 from dragoman.features import SPARSE_FEATURES
+from dragoman.model.bundle import Model
 from dragoman.model.word_classes import MOST_CLASSES
 from dragoman.training.classes import Clustering
 from dragoman.training.pipeline import TrainRecipe
@@ -66,6 +68,19 @@ class ClassParts(Options):
             )
         clustering = Clustering(classes=classes) if classes else None
         return replace(recipe, features=features, clustering=clustering, class_lm_order=order)
+
+
+def without_classes(model: Model) -> Model:
+    """Return an untuned model without its word classes and all that looks at them."""
+    language_models = {name: lm for name, lm in model.language_models.items() if lm.classes is None}
+    dropped = model.language_models.keys() - language_models.keys()
+    return replace(
+        model,
+        language_models=language_models,
+        features={feature: learnt for feature, learnt in model.features.items() if not feature.class_sides},
+        word_classes={},
+        weights=Weights({name: value for name, value in model.weights.items() if name not in dropped}),
+    )
 
 
 def _is_fit(text: PreparedText, runtime: Runtime) -> bool:

@@ -15,7 +15,7 @@ from dragoman.search.translator import Translator
 from dragoman.training import recipe as recipes
 from dragoman.training.pipeline import TrainRecipe, train_model
 from dragoman.training.prepare import PreparedText
-from dragoman.training.recipe import ClassParts
+from dragoman.training.recipe import ClassParts, without_classes
 from dragoman.training.rules.model import RuleModel
 
 pytestmark = pytest.mark.filterwarnings("ignore:too little text")
@@ -48,7 +48,9 @@ def chosen(text, parts=ClassParts(), recipe=TrainRecipe()):
 def test_text_that_is_fit_gets_all_and_says_so():
     classes, order, features, (said,) = chosen(ENOUGH)
     assert (classes, order, features) == (50, 7, ["sparse-reordering"])
-    assert said.startswith("the model gets 50 word classes, a language model of order 7 over them and sparse-reordering")
+    assert said.startswith(
+        "the model gets 50 word classes, a language model of order 7 over them and sparse-reordering"
+    )
 
 
 def test_other_text_gets_nothing(monkeypatch):
@@ -94,3 +96,15 @@ def test_tiny_texts_train_and_translate(lines, hierarchical):
     model = train_model(text, ClassParts(classes=50).added_to(recipe, text)).model
     assert model.word_classes["target"].number <= 50
     assert [one.text for one in Translator.of(model).translate([*lines, "unknown", ""])] == [*lines, "unknown", ""]
+
+
+def test_a_model_without_classes_is_the_one_that_never_had_them():
+    lines = text_of(["the cat sleeps", "a dog sleeps", "the dog sees a cat"])
+    rich, plain = (
+        train_model(lines, parts.added_to(TrainRecipe(features=[WordPair()]), lines)).model
+        for parts in (ClassParts(classes=2), ClassParts(preset="moses"))
+    )
+    found = without_classes(rich)
+    assert dict(found.weights) == dict(plain.weights)
+    assert (found.feature_names, found.sparse_prefixes) == (plain.feature_names, plain.sparse_prefixes)
+    assert (found.word_classes, list(found.language_models)) == ({}, ["lm"])
