@@ -35,7 +35,7 @@ from dragoman.search.translator import Translator
 from dragoman.text.preparation import TextPreparation
 from dragoman.training.pipeline import TrainingResult, TrainRecipe, train_model
 from dragoman.training.prepare import Preparation, prepare_bitext
-from dragoman.training.recipe import ClassParts, without_classes
+from dragoman.training.recipe import Refinements, without_classes
 from dragoman.training.rules.model import RuleModel, rules
 
 #: Number of verses to learn rules from. The number of rules grows much faster than the length of a verse.
@@ -161,7 +161,7 @@ def register(app: typer.Typer) -> None:
         english = Preparation(source_language="en", target_language="en")
         training = corpus / "train.kjv", corpus / "train.web"
         text = prepare_bitext(*training, english, first=sentences, runtime=runtime)
-        trained = train_model(text, ClassParts().added_to(TrainRecipe(), text, runtime=runtime), runtime=runtime)
+        trained = train_model(text, Refinements().refined(TrainRecipe(), text, runtime=runtime), runtime=runtime)
         with runtime.stage("writing the model, and the same without word classes"):
             trained.model.save(out / "model")
             without_classes(trained.model).save(out / "plain-model")

@@ -21,7 +21,7 @@ from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.phrase_model import PhraseModel
 from dragoman.training.pipeline import TrainRecipe, train_model
 from dragoman.training.prepare import Cleaning, Preparation, prepare_bitext, read_target
-from dragoman.training.recipe import ClassParts
+from dragoman.training.recipe import Refinements
 from dragoman.training.rules.model import RuleModel
 
 
@@ -62,7 +62,7 @@ def register(app: typer.Typer) -> None:
         phrase_model: Annotated[PhraseModel, Flags("Phrase table")],
         rule_model: Annotated[RuleModel, Flags("Rules of a hierarchical model", prefix="rule-")],
         kneser_ney: Annotated[KneserNey, Flags("Language model", prefix="lm-")],
-        class_parts: Annotated[ClassParts, Flags("Features")],
+        refinements: Annotated[Refinements, Flags("Features")],
         aligner: Annotated[str, typer.Option(help=f"One of {', '.join(ALIGNERS.names())}.")] = "auto",
         aligner_option: Annotated[
             list[str] | None, typer.Option(help="NAME=VALUE for an option of the aligner; repeatable.")
@@ -151,7 +151,7 @@ def register(app: typer.Typer) -> None:
             )
             model = train_model(
                 text,
-                class_parts.added_to(recipe, text, runtime=runtime),
+                refinements.refined(recipe, text, runtime=runtime),
                 alignment=alignment,
                 lm_texts=[read_target(path, text.settings, runtime=here) for path in lm_text or []],
                 second_lm_texts=[read_target(path, text.settings, runtime=here) for path in second_lm_text or []],

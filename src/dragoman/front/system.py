@@ -38,7 +38,7 @@ from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.phrase_model import PhraseModel
 from dragoman.training.pipeline import TrainRecipe, train_model
 from dragoman.training.prepare import Cleaning, Preparation, prepare_bitext, read_target
-from dragoman.training.recipe import ClassParts
+from dragoman.training.recipe import Refinements
 from dragoman.training.rules.model import RuleModel
 from dragoman.translation.stream import Outputs, SentenceResult, Stream
 from dragoman.tuning import TUNERS
@@ -404,7 +404,7 @@ def train(
     """
     if (with_phrases or on_demand or rules) and not hierarchical:
         raise UsageError("rules, with_phrases and on_demand are for hierarchical models; expected hierarchical=True")
-    text, cleaning, table, classes = split_options(options, Preparation, Cleaning, PhraseModel, ClassParts)
+    text, cleaning, table, classes = split_options(options, Preparation, Cleaning, PhraseModel, Refinements)
     recipe = TrainRecipe(
         Cleaning.from_dict(cleaning),
         ALIGNERS.get(aligner).from_dict(aligner_options or {}),
@@ -415,7 +415,7 @@ def train(
         KneserNey.from_dict(lm or {}),
         [parse_feature(SPARSE_FEATURES, one) for one in features],
     )
-    class_parts = ClassParts.from_dict(classes)
+    refinements = Refinements.from_dict(classes)
     limit = free_memory() // 2 if memory is None else memory_size(memory)
     with (
         open_runtime(cluster, threads, progress) as opened,
@@ -431,7 +431,7 @@ def train(
         prepared = prepare_bitext(*sides, how, runtime=runtime.here())
         second = [] if second_lm_text is None else [files.path(second_lm_text, "second_lm")]
         others = [read_target(path, prepared.settings, runtime=runtime.here()) for path in second]
-        recipe = class_parts.added_to(recipe, prepared, runtime=runtime)
+        recipe = refinements.refined(recipe, prepared, runtime=runtime)
         train_model(prepared, recipe, second_lm_texts=others, runtime=runtime).model.save(out)
     return load(out, threads=threads)
 

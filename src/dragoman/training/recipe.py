@@ -1,4 +1,4 @@
-"""What a model gets over word classes: as asked for, or by default if the text is fit for classes."""
+"""What a model has beyond what Moses trains: as asked for, or by default if the text is fit for it."""
 
 from __future__ import annotations
 
@@ -16,19 +16,17 @@ from dragoman.training.classes import Clustering
 from dragoman.training.pipeline import TrainRecipe
 from dragoman.training.prepare import PreparedText
 
-#: The feature that phrase-based models with word classes get.
-_FEATURE = "sparse-reordering"
-
-#: What a text gets that is fit for word classes.
-_CLASSES, _ORDER = 50, 7
+#: What a text gets that is fit for word classes: their number, the order of the language model over them, the feature
+#: of phrase-based models, and the smoothing of their phrase table.
+_CLASSES, _ORDER, _FEATURE, _SMOOTHING = 100, 7, "sparse-reordering", "good-turing"
 
 #: Least number of target words for word classes, and the largest, because classes are estimated in memory.
 _LEAST_WORDS, _MOST_WORDS = 10_000, 5_000_000
 
 
 @dataclass(frozen=True)
-class ClassParts(Options):
-    """Options of what a model has over word classes; those that are None are chosen by the text."""
+class Refinements(Options):
+    """Options of what a model has beyond what Moses trains; those that are None are chosen by the text."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"moses": {"classes": 0, "class_lm_order": 0}}
 
@@ -46,28 +44,50 @@ class ClassParts(Options):
         maximum=16,
     )
     preset: Literal["moses"] | None = option(
-        None, f"moses: the model that Moses would train, without word classes and {_FEATURE}"
+        None, f"moses: the model that Moses would train, without word classes, {_FEATURE} and smoothing"
     )
 
-    def added_to(self, recipe: TrainRecipe, text: PreparedText, *, runtime: Runtime = Runtime()) -> TrainRecipe:
-        """Return the recipe with what a text gets over word classes, and say what was chosen and why."""
+    def refined(self, recipe: TrainRecipe, text: PreparedText, *, runtime: Runtime = Runtime()) -> TrainRecipe:
+        """Return the recipe with what this text gets, and say what was chosen and why."""
         classes, order = self.classes, self.class_lm_order
         if classes is None:
-            classes = _CLASSES if order or _is_fit(text, runtime) else 0
+            classes = _CLASSES if order or _is_fit_for_classes(text, runtime) else 0
         if order is None:
             order = _ORDER if classes else 0
-        features = list(recipe.features)
-        reorders = bool(classes) and self.preset is None and recipe.rule_model is None
-        if reorders and all(feature.name != _FEATURE for feature in features):
-            features.append(SPARSE_FEATURES.get(_FEATURE)())
-        if classes and order and self.classes is None and self.class_lm_order is None:
+        recipe = replace(recipe, clustering=Clustering(classes=classes) if classes else None, class_lm_order=order)
+        if self.preset is None and recipe.rule_model is None:
+            if classes and all(feature.name != _FEATURE for feature in recipe.features):
+                recipe = replace(recipe, features=[*recipe.features, SPARSE_FEATURES.get(_FEATURE)()])
+            if recipe.phrase_model.smoothing is None and _is_large(text):
+                recipe = replace(recipe, phrase_model=replace(recipe.phrase_model, smoothing=_SMOOTHING))
+        if classes and self.classes is None and self.class_lm_order is None:
             runtime.note(
-                f"the model gets {classes} word classes, a language model of order {order} over them"
-                f"{f' and {_FEATURE}' if reorders else ''}, which gave better translations of all languages that were"
-                " tried; tune it with mira, or leave them out by the preset moses"
+                f"the model gets {classes} word classes and {_described(recipe)}, which gave better translations of all"
+                " languages that were tried; tune it with mira, or train without them by the preset moses"
             )
-        clustering = Clustering(classes=classes) if classes else None
-        return replace(recipe, features=features, clustering=clustering, class_lm_order=order)
+        return recipe
+
+
+def _described(recipe: TrainRecipe) -> str:
+    over = f"a language model of order {recipe.class_lm_order} over them"
+    return over if recipe.rule_model else f"{over}, {_FEATURE} and {recipe.phrase_model.smoothing} smoothing"
+
+
+def _is_large(text: PreparedText) -> bool:
+    """Return whether the text has enough words for counts of counts and of classes to tell something."""
+    return text.settings.units == "words" and text.bitext.target.words >= _LEAST_WORDS
+
+
+def _is_fit_for_classes(text: PreparedText, runtime: Runtime) -> bool:
+    """Return whether word classes are worth their while; say so if a text of words gets none."""
+    words = text.bitext.target.words
+    fits = _is_large(text) and words <= _MOST_WORDS
+    if not fits and text.settings.units == "words":
+        runtime.note(
+            f"{words:,} target words are too {'few' if words < _LEAST_WORDS else 'many'} for word classes by default,"
+            " so the model has none; the option classes gives it some"
+        )
+    return fits
 
 
 def without_classes(model: Model) -> Model:
