@@ -9,16 +9,18 @@ from typing import Any, ClassVar, Literal
 from dragoman.core.feature_rows import Weights
 from dragoman.core.options import Options, option
 from dragoman.core.runtime import Runtime
-from dragoman.features import SPARSE_FEATURES
+from dragoman.features import SPARSE_FEATURES, SparseFeature
 from dragoman.model.bundle import Model
 from dragoman.model.word_classes import MOST_CLASSES
 from dragoman.training.classes import Clustering
 from dragoman.training.pipeline import TrainRecipe
 from dragoman.training.prepare import PreparedText
+from dragoman.training.score import PhraseSmoothing
 
 #: What a text gets that is fit for word classes: their number, the order of the language model over them, the feature
 #: of phrase-based models, and the smoothing of their phrase table.
-_CLASSES, _ORDER, _FEATURE, _SMOOTHING = 100, 7, "sparse-reordering", "good-turing"
+_CLASSES, _ORDER, _FEATURE = 50, 7, "sparse-reordering"
+_SMOOTHING: PhraseSmoothing = "good-turing"
 
 #: Least number of target words for word classes, and the largest, because classes are estimated in memory.
 _LEAST_WORDS, _MOST_WORDS = 10_000, 5_000_000
@@ -94,10 +96,11 @@ def without_classes(model: Model) -> Model:
     """Return an untuned model without its word classes and all that looks at them."""
     language_models = {name: lm for name, lm in model.language_models.items() if lm.classes is None}
     dropped = model.language_models.keys() - language_models.keys()
+    needing = [feature for feature in model.features if isinstance(feature, SparseFeature) and feature.class_sides]
     return replace(
         model,
         language_models=language_models,
-        features={feature: learnt for feature, learnt in model.features.items() if not feature.class_sides},
+        features={feature: learnt for feature, learnt in model.features.items() if feature not in needing},
         word_classes={},
         weights=Weights({name: value for name, value in model.weights.items() if name not in dropped}),
     )

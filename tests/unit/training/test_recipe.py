@@ -38,7 +38,7 @@ ENOUGH = text_of(["a b c d e f g h i j"] * 1000)
 FEW = text_of(["a b c d e f g h i j"] * 999)
 
 
-ALL = (100, 7, ["sparse-reordering"], "good-turing")
+ALL = (50, 7, ["sparse-reordering"], "good-turing")
 NOTHING = (0, 0, [], None)
 
 
@@ -55,7 +55,7 @@ def test_text_that_is_fit_gets_all_and_says_so():
     found, (said,) = chosen(ENOUGH)
     assert found == ALL
     assert said.startswith(
-        "the model gets 100 word classes and a language model of order 7 over them, sparse-reordering and good-turing"
+        "the model gets 50 word classes and a language model of order 7 over them, sparse-reordering and good-turing"
         " smoothing, which"
     )
 
@@ -73,9 +73,9 @@ def test_other_text_gets_nothing(monkeypatch):
 
 def test_what_is_asked_for_goes_before_what_fits():
     assert chosen(FEW, Refinements(classes=4)) == ((4, *ALL[1:3], None), [])
-    assert chosen(FEW, Refinements(class_lm_order=3)) == ((100, 3, ALL[2], None), [])
+    assert chosen(FEW, Refinements(class_lm_order=3)) == ((50, 3, ALL[2], None), [])
     assert chosen(ENOUGH, Refinements(classes=0)) == ((0, 0, [], "good-turing"), [])
-    assert chosen(ENOUGH, Refinements(class_lm_order=0)) == ((100, 0, *ALL[2:]), [])
+    assert chosen(ENOUGH, Refinements(class_lm_order=0)) == ((50, 0, *ALL[2:]), [])
     asked = TrainRecipe(
         features=[SparseReordering(sides="target"), WordPair()], phrase_model=PhraseModel(smoothing="kneser-ney")
     )
@@ -94,8 +94,8 @@ def test_the_preset_moses_has_nothing_but_what_is_asked_for():
 
 def test_hierarchical_models_have_neither_reordering_nor_smoothing_of_phrases():
     found, (said,) = chosen(ENOUGH, recipe=TrainRecipe(rule_model=RuleModel()))
-    assert found == (100, 7, [], None)
-    assert said.startswith("the model gets 100 word classes and a language model of order 7 over them, which")
+    assert found == (50, 7, [], None)
+    assert said.startswith("the model gets 50 word classes and a language model of order 7 over them, which")
 
 
 @pytest.mark.parametrize("hierarchical", [False, True])
