@@ -102,6 +102,7 @@ def trained(folder: Path, data: Path, pair: str, aligner: str, search: Search) -
         folder.mkdir(parents=True, exist_ok=True)
         write_links(links, symmetrise(directions))
         trainer = ["train", "--source", source, "--target", target, "--tokenised", "--alignment", links, "--force"]
+        trainer += ["--preset", "moses"]
         dragoman(*trainer, "--out", model)
         found = Model.load(model)
         untuned = bleu(found, found.weights, files(data, PAIRS[pair][1], pair), search)

@@ -1,7 +1,8 @@
-"""Word classes on Multi30k: time and likelihood of the exchange algorithm, and what classes gain in translation.
+"""Word classes: time and likelihood of the exchange algorithm, and what classes gain in translation.
 
     python benchmarks/classes.py --data DATA --out FOLDER [--pairs fr-en de-en] [--variants plain lm ...] [--other FILE]
 
+Texts are those of Multi30k; the pair ja-en is the Tanaka corpus.
 The first table has the processor time and log-likelihood of classes of the English training text and of parts of it;
 `--other` is a file of classes (word, tab, number) by another program, of all of the text or its first `--sentences`.
 The second has BLEU on val, without a look at the test sets: batch MIRA tunes on each half of val, and translates the
@@ -37,6 +38,7 @@ VARIANTS = {
     "boundary": ("boundary-tags",),
     "reordering": ("sparse-reordering",),
     "pairs": ("class-pair",),
+    "default": (CLASS_LM, "sparse-reordering"),
     "all": (CLASS_LM, "boundary-tags", "sparse-reordering"),
 }
 FEATURES = ("boundary-tags", "sparse-reordering", "class-pair")
@@ -80,12 +82,19 @@ def variant(full: Path, folder: Path, name: str) -> Path:
     return out
 
 
+def files_of(name: str, data: Path, pair: str) -> list[Path]:
+    """Source and target of a text of a language pair."""
+    if pair != "ja-en":
+        return multi30k_files(name, data, pair)
+    return [data.resolve() / f"enja/{name}.{language}.gz" for language in pair.split("-")]
+
+
 def halves(data: Path, folder: Path, pair: str) -> list[tuple[Path, Path]]:
     """The odd and the even sentences of val, source and target."""
     found = []
     for first in (0, 1):
         files = folder / f"{first}.source", folder / f"{first}.target"
-        for file, whole in zip(files, multi30k_files("val", data, pair), strict=True):
+        for file, whole in zip(files, files_of("val", data, pair), strict=True):
             with open_output(file) as stream:
                 stream.writelines(f"{line}\n".encode() for line in itertools.islice(read_lines(whole), first, None, 2))
         found.append(files)
@@ -101,10 +110,10 @@ def tuned_and_translated(
     settings = {} if options.iterations is None else {"iterations": options.iterations}
     for i in (1, 0):
         source, target = halves[i]
-        how = {"method": "mira", "seed": seed, "prepared": True, "progress": False, **settings}
+        how = {"method": "mira", "seed": seed, "progress": False, **settings}
         tuned = best_of(1, partial(system.tune, source, target, out=run.with_name(f"{run.name}-{seed}-{i}"), **how))
         best = system.with_weights(tuned.result)
-        found = best_of(1, partial(best.translate, halves[1 - i][0], prepared=True))
+        found = best_of(1, partial(best.translate, halves[1 - i][0]))
         outputs += found.result
         tuning, decoding = tuning + tuned.processor, decoding + found.processor
     return outputs, tuning, decoding
@@ -115,8 +124,8 @@ def report_translation(options: argparse.Namespace, pair: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     full = folder / "full"
     if not full.exists():
-        files = multi30k_files("train", options.data, pair)
-        sides = ["--source", files[0], "--target", files[1], "--tokenised", "--lm-order", 5]
+        files = files_of("train", options.data, pair)
+        sides = ["--source", files[0], "--target", files[1], "--tokenised", "--preset", "moses"]
         classes = ["--classes", options.classes[0], "--class-lm-order", options.order]
         chosen = [flag for name in FEATURES for flag in ("--feature", name)]
         dragoman("train", *sides, *classes, *chosen, "--out", full)
@@ -135,8 +144,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--pairs", nargs="*", default=["fr-en", "de-en"])
-    parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=["plain", "lm", "reordering", "all"])
+    parser.add_argument("--pairs", nargs="*", default=["fr-en", "de-en", "ja-en"])
+    parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=["plain", "default"])
     parser.add_argument("--classes", nargs="+", type=int, default=[50, 200], help="translation takes the first")
     parser.add_argument("--order", type=int, default=7, help="of the language model over classes")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])

@@ -40,12 +40,14 @@ def dragoman(*arguments: object) -> None:
 
 
 def trained_model(data: Path, out: Path, pair: str, *, hierarchical: bool = False) -> Path:
-    """The model of a language pair, trained on Multi30k unless it is there."""
+    """The plain model of a language pair, trained on Multi30k unless it is there."""
     model = out.resolve() / f"{'hierarchical' if hierarchical else 'model'}-{pair}"
     if not model.exists():
         source, target = (data.resolve() / f"multi30k/train.{language}.gz" for language in pair.split("-"))
         kind = ["--hierarchical"] if hierarchical else []
-        dragoman("train", "--source", source, "--target", target, "--tokenised", *kind, "--out", model)
+        # Plans say that their texts are prepared, so words must stay whole.
+        plain = ["--preset", "moses", "--compounds", "whole", "--tokenised", *kind]
+        dragoman("train", "--source", source, "--target", target, *plain, "--out", model)
     return model
 
 

@@ -79,7 +79,7 @@ def trained(data: Path, out: Path, pair: str) -> Path:
         ]
         texts = [flag for path in others or [target] for flag in ("--second-lm-text", path.resolve())]
         named = ["--feature", "rule-class:generate=all", "--feature", "structural-distortion", "--lm-order", 5]
-        files = ["--source", source, "--target", target, "--tokenised", "--hierarchical"]
+        files = ["--preset", "moses", "--source", source, "--target", target, "--tokenised", "--hierarchical"]
         dragoman("train", *files, *texts, *named, "--out", model)
     return model
 

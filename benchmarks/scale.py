@@ -77,6 +77,7 @@ def measure(files: list[Path], out: Path, temporary: Path, memory: str | None, o
     """Train in a process of its own; returns megabytes, seconds of the processors, and megabytes of temporary files."""
     command = [sys.executable, "-c", TRAIN, "train", "--source", str(files[0]), "--target", str(files[1])]
     command += ["--out", str(out), "--force", "--temporary", str(temporary), "--memory", memory or "1T", *options]
+    command += ["--preset", "moses"]
     watched = Watched(temporary)
     watched.start()
     start = time.monotonic()

@@ -118,7 +118,7 @@ class TinyData:
 
     def _train(self, source: str, out: Path, *, target: str = "en", hierarchical: bool = False) -> None:
         files = [self.data() / f"multi30k/train.{language}.gz" for language in (source, target)]
-        dm.train(*files, out=out, tokenised=True, hierarchical=hierarchical)
+        dm.train(*files, out=out, tokenised=True, hierarchical=hierarchical, preset="moses")
 
     def _write_moses(self, out: Path) -> None:
         from search import moses_line

@@ -40,7 +40,7 @@ def sides(data: Path) -> tuple[list[bytes], list[bytes]]:
 def run(source: Path, target: Path, out: Path, threads: int) -> tuple[float, float, float]:
     """Seconds of wall time and of processor time, and peak memory in MB, of one training."""
     command = [sys.executable, "-m", "dragoman.cli.main", "train", "--tokenised", "--threads", str(threads), "--force"]
-    command += ["--source", str(source), "--target", str(target), "--out", str(out)]
+    command += ["--preset", "moses", "--source", str(source), "--target", str(target), "--out", str(out)]
     start = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)

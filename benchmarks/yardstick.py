@@ -147,6 +147,7 @@ def training_work(data: Path, folder: Path) -> Work:
         (folder / side).write_text("\n".join(lines) + "\n", encoding="utf-8")
     command = [sys.executable, "-m", "dragoman.cli.main", "train", "--tokenised", "--threads", "1", "--force"]
     command += ["--source", str(folder / "fr"), "--target", str(folder / "en"), "--out", str(folder / "model")]
+    command += ["--preset", "moses"]
 
     def work() -> None:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -4,7 +4,7 @@
 
     model = dm.train("train.fr", "train.en", out="model")          # or dm.load("model"), dm.load_moses("moses.ini")
     model.translate("Un homme dort.")                              # raw text in, text out
-    run = model.tune("dev.fr", "dev.en", method="mert", out="run")
+    run = model.tune("dev.fr", "dev.en", out="run")
     best = model.with_weights(run)
     best.translate(lines, decision="mbr"), best.nbest(line, 10), best.sample(line, 1000), best.hypergraph(line)
     dm.score(outputs, references), dm.compare({"a": outputs, "b": others}, references)

@@ -57,7 +57,7 @@ def test_models_are_trained_and_tuned_with_classes(dragoman, toy, tmp_path):
     for flags, said in (
         (["--feature", "boundary-tags"], "learns from a tagged text or word classes"),
         (["--feature", "sparse-reordering"], "needs word classes of the source side"),
-        (["--class-lm-order", 3], "a language model over classes needs word classes"),
+        (["--preset", "moses", "--class-lm-order", 3], "a language model over classes needs word classes"),
         ([*with_classes, "--hierarchical", "--feature", "sparse-reordering"], "is about neighbours"),
     ):
         assert said in dragoman("train", *texts, *flags, "--out", tmp_path / "none").err

@@ -33,8 +33,9 @@ from dragoman.search.limits import SearchLimits
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 from dragoman.text.preparation import TextPreparation
-from dragoman.training.pipeline import TrainingResult, train_model
+from dragoman.training.pipeline import TrainingResult, TrainRecipe, train_model
 from dragoman.training.prepare import Preparation, prepare_bitext
+from dragoman.training.recipe import Refinements, without_classes
 from dragoman.training.rules.model import RuleModel, rules
 
 #: Number of verses to learn rules from. The number of rules grows much faster than the length of a verse.
@@ -52,7 +53,7 @@ def hierarchical(trained: TrainingResult, *, runtime: Runtime) -> Translator:
     options = RuleModel(max_span=7, max_source_symbols=4, tight=True, prune_limit=10)
     with runtime.stage("a hierarchical model"):
         grammar = Grammar.from_pairs(rules(bitext, links, options, runtime=runtime.quiet()))
-    model = trained.model
+    model = without_classes(trained.model)
     model = replace(
         model,
         tables={},
@@ -120,11 +121,13 @@ iterations = 6
 pop_limit = 200
 
 [[method]]
-name = "mert"
-options = { restarts = 5 }
+name = "mira"
 
 [[method]]
-name = "mira"
+name = "plain model, mert"
+use = "mert"
+model = "plain-model"
+options = { restarts = 5 }
 
 [[test]]
 name = "test verses"
@@ -158,9 +161,10 @@ def register(app: typer.Typer) -> None:
         english = Preparation(source_language="en", target_language="en")
         training = corpus / "train.kjv", corpus / "train.web"
         text = prepare_bitext(*training, english, first=sentences, runtime=runtime)
-        trained = train_model(text, runtime=runtime)
-        with runtime.stage("writing the model"):
+        trained = train_model(text, Refinements().refined(TrainRecipe(), text, runtime=runtime), runtime=runtime)
+        with runtime.stage("writing the model, and the same without word classes"):
             trained.model.save(out / "model")
+            without_classes(trained.model).save(out / "plain-model")
         texts = _held_out(out, corpus, text.preparation(), min(1.0, len(text.bitext) / _ENOUGH))
         compared, untuned, translator = _tune(out, runtime)
         translations = _translate(translator, texts["test.kjv"], runtime)

@@ -103,8 +103,7 @@ def _add_surface(app: typer.Typer) -> None:
         names = [name for name in evidence.tuned if feature is None or any(fnmatchcase(name, each) for each in feature)]
         if not names:
             raise UsageError(f"no tuned feature is called {' or '.join(feature or [])}; there are {evidence.tuned}")
-        weights = evidence.vector(evidence.run.weights())
-        found = error_surfaces(evidence.problem, weights, names, runtime=runtime)
+        found = error_surfaces(*evidence.around(evidence.run.weights()), names, runtime=runtime)
         metric = evidence.job.metric
         signature = full_signature(parse_metric(metric), len(reference_files(evidence.job.references)), prepared=True)
         write_svg(out, draw_surfaces(found, metric, signature=signature))

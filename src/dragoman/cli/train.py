@@ -17,11 +17,11 @@ from dragoman.core.options import parse_options
 from dragoman.core.workspace import Workspace, format_size, free_memory, memory_size
 from dragoman.features import SPARSE_FEATURES, parse_feature
 from dragoman.training.align import ALIGNERS
-from dragoman.training.classes import Clustering
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.phrase_model import PhraseModel
 from dragoman.training.pipeline import TrainRecipe, train_model
 from dragoman.training.prepare import Cleaning, Preparation, prepare_bitext, read_target
+from dragoman.training.recipe import Refinements
 from dragoman.training.rules.model import RuleModel
 
 
@@ -37,19 +37,19 @@ def register(app: typer.Typer) -> None:
             "dragoman train --source train.fr --target train.en --hierarchical --rule-max-span 12 --out model",
             "dragoman train --source train.fr --target train.en --hierarchical --second-lm-text news.en --lm-order 5"
             " --symmetrisation union --feature rule-class:generate=all --out model",
-            "dragoman train --source train.fr --target train.en --classes 50 --class-lm-order 7 --feature boundary-tags"
-            " --feature sparse-reordering --out model",
+            "dragoman train --source train.fr --target train.en --classes 200 --feature boundary-tags --out model",
+            "dragoman train --source train.fr --target train.en --preset moses --out plain-model",
             "dragoman train --source words.old --target words.new --units characters --boundaries --out model",
             "dragoman train --source train.fr.zst --target train.en.zst --memory 4G --temporary /scratch --out model",
             "dragoman train --source s --target t --aligner hmm --cluster tcp://10.0.0.1:8786 --out model",
             "dragoman train --source s --target t --alignment links --arpa lm.arpa.gz --prune-significance a+e --out m",
         ],
         panels={
-            MAIN: ("source", "target", "out", "hierarchical", "lm_text"),
+            MAIN: ("source", "target", "out", "preset", "hierarchical", "lm_text"),
             "Word alignment": ("aligner", "aligner_option", "alignment"),
             "Rules of a hierarchical model": ("with_phrases", "on_demand"),
             "Language model": ("arpa", "second_lm_text"),
-            "Features": ("classes", "class_lm_order", "feature"),
+            "Features": ("feature",),
             MACHINE: ("memory", "temporary", "threads", "cluster", "cluster_wait"),
         },
     )
@@ -62,6 +62,7 @@ def register(app: typer.Typer) -> None:
         phrase_model: Annotated[PhraseModel, Flags("Phrase table")],
         rule_model: Annotated[RuleModel, Flags("Rules of a hierarchical model", prefix="rule-")],
         kneser_ney: Annotated[KneserNey, Flags("Language model", prefix="lm-")],
+        refinements: Annotated[Refinements, Flags("Features")],
         aligner: Annotated[str, typer.Option(help=f"One of {', '.join(ALIGNERS.names())}.")] = "auto",
         aligner_option: Annotated[
             list[str] | None, typer.Option(help="NAME=VALUE for an option of the aligner; repeatable.")
@@ -86,14 +87,6 @@ def register(app: typer.Typer) -> None:
                 f" One of {', '.join(SPARSE_FEATURES.names())}."
             ),
         ] = None,
-        classes: Annotated[
-            int | None,
-            typer.Option(help="Number of word classes of each language, for features that look at them.", min=1),
-        ] = None,
-        class_lm_order: Annotated[
-            int,
-            typer.Option(help="Order of a further language model, over word classes; 0: none.", min=0, max=16),
-        ] = 0,
         hierarchical: Annotated[
             bool,
             typer.Option(
@@ -123,9 +116,11 @@ def register(app: typer.Typer) -> None:
         """Train a phrase-based or hierarchical model from parallel text.
 
         Tokenises, lower-cases and cleans the text, aligns words in both directions, extracts and scores phrase pairs
-        with lexicalised reordering, or rules, and estimates a language model. The folder appears only when training is
-        complete. Data that does not fit into memory goes to temporary files; the model does not depend on the memory.
-        If training is killed, run the same command again: it continues after the last complete stage.
+        with lexicalised reordering, or rules, and estimates a language model. Unless the preset is moses, the model
+        gets word classes as well, a language model over them, and reordering by them (see --classes). The folder
+        appears only when training is complete. Data that does not fit into memory goes to temporary files; the model
+        does not depend on the memory. If training is killed, run the same command again: it continues after the last
+        complete stage.
         """
         if (with_phrases or on_demand) and not hierarchical:
             raise UsageError("--with-phrases and --on-demand are for hierarchical models; expected --hierarchical too")
@@ -144,21 +139,19 @@ def register(app: typer.Typer) -> None:
             if alignment is not None or any(one.needs_trees for one in features):
                 preparation = preparation.with_whole_words()
             text = prepare_bitext(source, target, preparation, runtime=here)
-            rules = rule_model if hierarchical else None
+            recipe = TrainRecipe(
+                cleaning=cleaning,
+                aligner=chosen,
+                phrase_model=phrase_model,
+                rule_model=rule_model if hierarchical else None,
+                with_phrases=with_phrases,
+                on_demand=on_demand,
+                kneser_ney=kneser_ney,
+                features=features,
+            )
             model = train_model(
                 text,
-                TrainRecipe(
-                    cleaning,
-                    chosen,
-                    phrase_model,
-                    rules,
-                    with_phrases,
-                    on_demand,
-                    kneser_ney,
-                    features,
-                    None if classes is None else Clustering(classes=classes),
-                    class_lm_order,
-                ),
+                refinements.refined(recipe, text, runtime=runtime),
                 alignment=alignment,
                 lm_texts=[read_target(path, text.settings, runtime=here) for path in lm_text or []],
                 second_lm_texts=[read_target(path, text.settings, runtime=here) for path in second_lm_text or []],

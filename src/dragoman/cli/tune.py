@@ -72,7 +72,7 @@ def register(app: typer.Typer) -> None:
         "tune",
         examples=[
             "dragoman tune --model model --source dev.fr --reference dev.en --out run",
-            "dragoman tune --model model --source dev.fr --reference dev.en --method pro --seed 2 --out run2",
+            "dragoman tune --model model --source dev.fr --reference dev.en --method mert --seed 2 --out run2",
             "dragoman tune --model m --source dev.fr --reference ref --method lus --method-option samples=9999 --out r",
             "dragoman tune --model model --source dev.fr --reference dev.en --evidence hypergraph --out run4",
             "dragoman tune --model model --source dev.fr --reference dev.en --method mira-online --out run6",
@@ -101,7 +101,7 @@ def register(app: typer.Typer) -> None:
         decoding: Annotated[Decoding, Flags("Evidence")],
         limits: Annotated[SearchLimits, Flags("Search")],
         space: Annotated[SpaceLimits, Flags("Search space (default: the model's settings)")],
-        method: Annotated[str, typer.Option(help=f"One of {', '.join(TUNERS.names())}.")] = "mert",
+        method: Annotated[str, typer.Option(help=f"One of {', '.join(TUNERS.names())}.")] = "mira",
         method_option: Annotated[
             list[str] | None,
             typer.Option(
@@ -145,8 +145,8 @@ def register(app: typer.Typer) -> None:
         The folder of the run holds the options, a line in events.jsonl for each iteration, and weights.txt with the
         best weights so far. To continue an interrupted run, give the same command again.
 
-        `dragoman methods list method` lists the methods, and `dragoman methods show mert` explains one of them, with
-        its cost and its options.
+        The default, mira, tunes any number of features; mert tunes dense ones only, as Moses does. `dragoman methods
+        list method` lists the methods, and `dragoman methods show mira` explains one, with its cost and its options.
         """
         if restart and resume_from is not None:
             raise UsageError("--restart starts again, but --resume-from continues; expected one of them")

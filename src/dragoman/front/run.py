@@ -68,7 +68,7 @@ class TuningRun(Run):
         from dragoman.evaluation.statistics.run_evidence import RunEvidence
 
         evidence = RunEvidence.read(self.folder)
-        found = error_surfaces(evidence.problem, evidence.vector(self.weights()), evidence.tuned)
+        found = error_surfaces(*evidence.around(self.weights()), evidence.tuned)
         return draw_surfaces(found, self.metric, signature=self.signature)
 
     def ranks(self, sentence: int | None = None, iterations: Sequence[int] | None = None) -> Any:

@@ -34,11 +34,11 @@ from dragoman.search.limits import SearchLimits, SpaceLimits
 from dragoman.search.translation import Translation
 from dragoman.search.translator import Translator
 from dragoman.training.align import ALIGNERS
-from dragoman.training.classes import Clustering
 from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.phrase_model import PhraseModel
 from dragoman.training.pipeline import TrainRecipe, train_model
 from dragoman.training.prepare import Cleaning, Preparation, prepare_bitext, read_target
+from dragoman.training.recipe import Refinements
 from dragoman.training.rules.model import RuleModel
 from dragoman.translation.stream import Outputs, SentenceResult, Stream
 from dragoman.tuning import TUNERS
@@ -290,7 +290,7 @@ class System:
         reference: File | Sequence[File],
         *,
         out: File,
-        method: str = "mert",
+        method: str = "mira",
         metric: str = "bleu",
         options: Mapping[str, Any] | None = None,
         held_out: tuple[File, File | Sequence[File]] | None = None,
@@ -317,8 +317,8 @@ class System:
         >>> import dragoman as dm, tempfile
         >>> folder = tempfile.mkdtemp()
         >>> model = dm.example(folder)
-        >>> run = model.tune(f"{folder}/dev.fr", f"{folder}/dev.en", out=f"{folder}/run", method="mira",
-        ...                  iterations=1, progress=False)
+        >>> run = model.tune(f"{folder}/dev.fr", f"{folder}/dev.en", out=f"{folder}/run", iterations=1,
+        ...                  progress=False)
         >>> model.with_weights(run).translate("Un homme dort.")
         'A man sleeps.'
         """
@@ -382,8 +382,6 @@ def train(
     rules: Mapping[str, Any] | None = None,
     second_lm_text: Text | None = None,
     features: Sequence[str] = (),
-    classes: int | None = None,
-    class_lm_order: int = 0,
     memory: str | int | None = None,
     temporary: File | None = None,
     threads: int | None = None,
@@ -394,20 +392,19 @@ def train(
     """Train a model from a parallel text (files or lists of lines), save it to the folder `out`, and return it.
 
     Languages come from the files' suffixes, or from `source_language` and `target_language`. `lm` are options of the
-    language model (`order`, ...); `options` are options of text preparation, cleaning and the phrase table, see the
-    reference of `dragoman train`. A `hierarchical` model has rules with nonterminals instead of phrases, or both
-    (`with_phrases`), or the aligned text from which rules are extracted when needed (`on_demand`); `rules` are options
-    of rules (`max_span`, ...). `second_lm_text` is a text of the target language for a second language model, and
-    `features` are sparse features ("rule-class:generate=all"). `classes` is the number of word classes of each
-    language, for features that look at them, and `class_lm_order` the order of a further language model over them.
-    `memory` is the memory for training, in bytes or as
-    "4G", by default half of the free memory; data that does not fit goes to files in the folder `temporary`, and the
-    model does not change. `cluster` names workers for alignment, extraction, counting and scoring, as in
-    `System.translate`. `example.py` beside this file is an example.
+    language model (`order`, ...); `options` are options of text preparation, cleaning, the phrase table and word
+    classes (`classes=50`, `class_lm_order=7`, or `preset="moses"` for none), see the reference of `dragoman train`. A
+    `hierarchical` model has rules with nonterminals instead of phrases, or both (`with_phrases`), or the aligned text
+    from which rules are extracted when needed (`on_demand`); `rules` are options of rules (`max_span`, ...).
+    `second_lm_text` is a text of the target language for a second language model, and `features` are further sparse
+    features ("rule-class:generate=all"). `memory` is the memory for training, in bytes or as "4G", by default half of
+    the free memory; data that does not fit goes to files in the folder `temporary`, and the model does not change.
+    `cluster` names workers for alignment, extraction, counting and scoring, as in `System.translate`. `example.py`
+    beside this file is an example.
     """
     if (with_phrases or on_demand or rules) and not hierarchical:
         raise UsageError("rules, with_phrases and on_demand are for hierarchical models; expected hierarchical=True")
-    text, cleaning, table = split_options(options, Preparation, Cleaning, PhraseModel)
+    text, cleaning, table, classes = split_options(options, Preparation, Cleaning, PhraseModel, Refinements)
     recipe = TrainRecipe(
         Cleaning.from_dict(cleaning),
         ALIGNERS.get(aligner).from_dict(aligner_options or {}),
@@ -417,9 +414,8 @@ def train(
         on_demand,
         KneserNey.from_dict(lm or {}),
         [parse_feature(SPARSE_FEATURES, one) for one in features],
-        None if classes is None else Clustering(classes=classes),
-        class_lm_order,
     )
+    refinements = Refinements.from_dict(classes)
     limit = free_memory() // 2 if memory is None else memory_size(memory)
     with (
         open_runtime(cluster, threads, progress) as opened,
@@ -435,6 +431,7 @@ def train(
         prepared = prepare_bitext(*sides, how, runtime=runtime.here())
         second = [] if second_lm_text is None else [files.path(second_lm_text, "second_lm")]
         others = [read_target(path, prepared.settings, runtime=runtime.here()) for path in second]
+        recipe = refinements.refined(recipe, prepared, runtime=runtime)
         train_model(prepared, recipe, second_lm_texts=others, runtime=runtime).model.save(out)
     return load(out, threads=threads)
 

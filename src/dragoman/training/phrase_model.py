@@ -129,7 +129,9 @@ class PhraseModel(Options):
         "grow-diag-final-and", "how to combine the two directions of word alignment"
     )
     max_phrase_length: int = option(7, "longest phrase, in words, on either side", minimum=1, maximum=255)
-    smoothing: PhraseSmoothing = option("none", "smoothing of the relative frequencies")
+    smoothing: PhraseSmoothing | None = option(
+        None, "smoothing of the relative frequencies; by default none, and good-turing for text that gets word classes"
+    )
     reordering: bool = option(True, "train a lexicalised reordering model (msd-bidirectional-fe)")
     reordering_limit: int | None = option(
         None,
@@ -166,7 +168,7 @@ def phrase_parts(
 
     With `as_grammars`, parts are grammars, to be merged into a grammar instead of a phrase table.
     """
-    check_smoothing(options.smoothing)
+    check_smoothing(options.smoothing or "none")
     with runtime.stage("counting aligned words") as progress_callback:
         links = check_links(bitext, links)
         lexical = lexical_tables(bitext, links, within(progress_callback, 0, 0.5))
@@ -258,7 +260,7 @@ class PhraseWork(PartitionWork):
         chosen: dict[str, Any] = {name: arrays[f"chosen.{name}"] for name in ChosenLinks._fields}
         counted = CountedPhrases.from_arrays(arrays, ChosenLinks(**chosen))
         counts = PairCounts.of(counted.source_ids, counted.target_ids, counted.joint, targets, totals)
-        pairs, rows = score_pairs(counted, counts, self.text, smoothing=options.smoothing, runtime=runtime)
+        pairs, rows = score_pairs(counted, counts, self.text, smoothing=options.smoothing or "none", runtime=runtime)
         if options.reordering:
             pairs = replace(pairs, reordering={"lr": arrays["reordering"][rows]})  # type: ignore[dict-item]
 

@@ -29,7 +29,7 @@ def model(folder):
 def run(model, folder):
     texts = folder / "dev.fr", folder / "dev.en"
     return model.with_weights({"lm": 3.0}).tune(
-        *texts, out=folder / "run", iterations=2, options={"restarts": 2}, progress=Progress()
+        *texts, out=folder / "run", method="mert", iterations=2, options={"restarts": 2}, progress=Progress()
     )
 
 
@@ -307,7 +307,7 @@ def test_tuning_takes_trees(model, folder):
     count = len(texts[0].read_text(encoding="utf-8").splitlines())
     (folder / "none").write_text("()\n" * count, encoding="utf-8")
     settings = {"iterations": 1, "progress": Progress(), "trees": folder / "none"}
-    run = rich.tune(*texts, out=folder / "with-trees", options={"restarts": 1}, **settings)
+    run = rich.tune(*texts, out=folder / "with-trees", **settings)
     assert run.options["trees"] == str(folder / "none")
     with pytest.raises(UsageError, match="give them with `held_out_trees=`"):
         rich.tune(*texts, out=folder / "other", method="risk-sentence", held_out=texts, **settings)

@@ -177,7 +177,7 @@ def _tell_translations(story: Story, teller: _Teller, examples: list[int]) -> No
         "Translations of test verses",
         ["King James", "before tuning", "after tuning", "reference (World English Bible)"],
         list(zip(shown, untuned, tuned, [references[i] for i in examples], strict=True)),
-        "Verses that the model has not seen, with its translations before and after tuning (by MERT) and the human"
+        "Verses that the model has not seen, with its translations before and after tuning (by MIRA) and the human"
         f" translation. All {len(story.translations):,} are in test.translated, tokenised.",
     )
 
@@ -190,11 +190,12 @@ def _tell_tuning(story: Story, teller: _Teller) -> None:
         for lines in (story.untuned, [found.text for found in story.translations])
     )
     teller.table(
-        "What tuning gained",
+        "What tuning and classes gained",
         *story.tuning.summary,
         f"{before:.2f} BLEU before tuning, {after:.2f} after it, on {len(story.test[0]):,} test verses:"
         f" {after - before:+.2f}."
-        " Weights were tuned by two methods, with two seeds each."
+        " The plain model has no word classes: it is what Moses would train and tune (train --preset moses,"
+        " tune --method mert). Each was tuned with two seeds."
         f" {'; '.join(story.tuning.orders.values())} (> is significantly better, ≥ is better on these verses)."
         " Pictures and all numbers are in experiment/report.html.",
     )

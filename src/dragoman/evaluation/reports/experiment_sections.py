@@ -212,9 +212,10 @@ def add_best_run(
     evidence = looked_at.evidence(method, run, runtime=runtime) if looked_at.all_dense else None
     if evidence is None:
         return
-    metric, problem = sheets.plan.metrics[0], evidence.problem
+    metric = sheets.plan.metrics[0]
+    problem, weights = evidence.around(run.weights())
     sheets.page.heading(f"{method.name}: around its weights")
-    surfaces = error_surfaces(problem, evidence.vector(run.weights()), evidence.tuned, runtime=runtime)
+    surfaces = error_surfaces(problem, weights, evidence.tuned, runtime=runtime)
     sheets.page.figure(
         draw_surfaces(surfaces, metric),
         f"{metric} of the tuning set (the run with seed {run.options['seed']}, all its candidates) {CAPTION}",

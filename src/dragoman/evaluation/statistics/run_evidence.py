@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,6 +17,7 @@ from dragoman.metrics.combined import parse_metric
 from dragoman.metrics.references import read_references
 from dragoman.model.bundle import Model
 from dragoman.tuning.problems.evidence import DecodedGraphs, DecodedLists, DecodingResults
+from dragoman.tuning.problems.fixed_score import FixedScore, fixed_weights
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
 from dragoman.tuning.problems.problem import Problem, best_rows
 from dragoman.tuning.runs.batch_training import merged_iterations
@@ -71,25 +73,41 @@ class RunEvidence:
     @cached_property
     def problem(self) -> Problem | HypergraphProblem:
         """The merged evidence with all its features."""
+        return self._problem(self.pool.names, FixedScore())
+
+    def around(self, weights: Weights) -> tuple[Problem | HypergraphProblem, NDArray[np.float64]]:
+        """Return the merged evidence with its tuned dense features, and weights as a vector for it.
+
+        All other features, of which there may be thousands, are one column: their score under the weights.
+        """
+        there = set(self.pool.names)
+        others = fixed_weights(weights, self.tuned)
+        fixed = FixedScore(Weights({name: value for name, value in others.items() if name in there}))
+        return self._problem(self.tuned, fixed), fixed.begin(weights, self.tuned) / self._size(weights)
+
+    def _problem(self, names: Sequence[str], fixed: FixedScore) -> Problem | HypergraphProblem:
         references = read_references(self.job.references, text=self._model.preparation(prepared=self.job.prepared))
         metric = parse_metric(self.job.metric)
-        names = list(self.pool.names)
         return self.pool.problem(
             names,
             dict.fromkeys(names, (0.0, 0.0)),
             metric.scorer(references),
             sign=1 if metric.higher_is_better else -1,
+            fixed=fixed,
             runtime=self.runtime,
         )
 
     @cached_property
     def tuned(self) -> list[str]:
         """The dense features of the evidence whose weights are tuned."""
-        return [name for name in self.job.tuned(self._model) if name in set(self.problem.names)]
+        return [name for name in self.job.tuned(self._model) if name in set(self.pool.names)]
 
     def vector(self, weights: Weights) -> NDArray[np.float64]:
         """Return weights in the order of the problem, scaled so that the absolute values of the tuned ones sum to 1."""
-        return weights.vector(self.problem.names) / max(float(np.abs(weights.vector(self.tuned)).sum()), 1e-300)
+        return weights.vector(self.problem.names) / self._size(weights)
+
+    def _size(self, weights: Weights) -> float:
+        return max(float(np.abs(weights.vector(self.tuned)).sum()), 1e-300)
 
     def list_scores(self) -> NDArray[np.float64] | None:
         """Return the metric on the merged lists after each iteration under its new weights (Schuth 2010, figure 7.1).

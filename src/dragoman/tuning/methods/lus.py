@@ -12,7 +12,7 @@ from dragoman.core.options import option
 from dragoman.core.progress import ProgressCallback
 from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods.method import Optimum, Tuner, best_of, random_starts
-from dragoman.tuning.problems.problem import Evaluator, Problem
+from dragoman.tuning.problems.problem import MOST_DENSE, Evaluator, Problem
 
 #: Samples are evaluated in batches, as if all but the last failed; batches grow while that is so.
 _SMALLEST_BATCH, _LARGEST_BATCH = 16, 128
@@ -38,6 +38,7 @@ class Lus(Tuner):
     """
 
     name: ClassVar[str] = "lus"
+    most_features: ClassVar[int | None] = MOST_DENSE
 
     alpha: float = option(0.01, "rate at which the box shrinks: from 0 (not at all) to 1/3 (quickly)", minimum=0)
     final_box: float | None = option(

@@ -16,7 +16,7 @@ from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods.method import Optimum, Tuner, best_of, random_starts
 from dragoman.tuning.optimise.line_search import LineAscent, Lines, prepare_line_searches
 from dragoman.tuning.problems.hypergraph_problem import HypergraphProblem
-from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.problems.problem import MOST_DENSE, Problem
 
 Vector = NDArray[np.float64]
 
@@ -52,6 +52,7 @@ class Mert(Tuner):
     """
 
     name: ClassVar[str] = "mert"
+    most_features: ClassVar[int | None] = MOST_DENSE
 
     restarts: int = option(5, "random starts besides the given one", minimum=0)
     draws: int = option(12, "random points that are drawn for each random start; the best are taken", minimum=1)

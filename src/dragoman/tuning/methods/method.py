@@ -88,6 +88,8 @@ class Tuner(TuningMethod):
 
     #: The trust region of steps towards a proposal; None for methods whose weights are taken as they are.
     region: ClassVar[TrustRegion | None] = TrustRegion()
+    #: The most features that it can tune; with more of them, a run leaves the weights of sparse ones as they are.
+    most_features: ClassVar[int | None] = None
 
     @classmethod
     def evidence(cls) -> tuple[type[Evidence], ...]:

@@ -12,7 +12,7 @@ from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods.method import Optimum, Tuner
 from dragoman.tuning.methods.svm_rank import pseudo_document_gains
-from dragoman.tuning.problems.problem import Problem
+from dragoman.tuning.problems.problem import MOST_DENSE, Problem
 
 #: Principal components with less than this share of the largest variance are rounding errors.
 _SMALLEST = 1e-10
@@ -41,6 +41,7 @@ class RankRegression(Tuner):
     """
 
     name: ClassVar[str] = "rank-regression"
+    most_features: ClassVar[int | None] = MOST_DENSE
 
     target: Literal["rank", "score"] = option("rank", "predict ranks, or scores within the pseudo-document")
     components: int | None = option(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dragoman.core.options import option
 from dragoman.core.runtime import Runtime
 from dragoman.tuning.methods.method import Optimum, Tuner, best_of, random_starts
-from dragoman.tuning.problems.problem import Evaluator, Problem
+from dragoman.tuning.problems.problem import MOST_DENSE, Evaluator, Problem
 
 Objectives = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -37,6 +37,7 @@ class Simplex(Tuner):
     """
 
     name: ClassVar[str] = "simplex"
+    most_features: ClassVar[int | None] = MOST_DENSE
 
     starts: int = option(1, "runs, each with random vertices of its own; the best one counts", minimum=1)
     tolerance: float = option(1e-4, "stop when all vertices are this close to the best one, by weight", minimum=0)

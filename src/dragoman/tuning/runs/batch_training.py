@@ -103,6 +103,7 @@ class BatchTraining:
         records = [replace(one, score=one.report.get(TUNING_SCORE, one.score)) for one in records]  # type: ignore[arg-type]
         visited = [run.weights(i) for i in range(len(records) + 1)]
         pool = merged_evidence(run, len(records), task.evidence)
+        leaves_out = False
         while True:
             iteration, clock = len(visited), [time.monotonic()]
             decoded = task.decoder(visited[-1], runtime=runtime)
@@ -114,6 +115,12 @@ class BatchTraining:
             before = 0 if pool is None else pool.size
             pool = _merged(pool, decoded)
             new, found = pool.size - before, None
+            if not leaves_out and self._too_many(pool):
+                leaves_out = True
+                runtime.note(
+                    f"{self.tuner.name} tunes at most {self.tuner.most_features} weights, so those of sparse features"
+                    " stay as they are; mira tunes any number"
+                )
             if new and iteration <= self.loop.iterations:
                 rng = np.random.default_rng([seed, iteration])
                 found = self._proposal(pool, visited, statistics, rng, runtime)
@@ -139,8 +146,17 @@ class BatchTraining:
             if iteration == 1:
                 say_how_long(sum(seconds.values()), self.loop.iterations, runtime=runtime)
 
+    def _too_many(self, pool: DecodingResults) -> bool:
+        """Return whether the evidence has sparse features, and more features than the method tunes."""
+        most, sparse = self.tuner.most_features, self.task.sparse(pool.names)
+        return most is not None and bool(sparse) and len(self.task.names) + len(sparse) > most
+
+    def _sparse(self, pool: DecodingResults) -> Ranges:
+        """Return the sparse features in the evidence whose weights are tuned, with their ranges."""
+        return {} if self._too_many(pool) else self.task.sparse(pool.names)
+
     def _names(self, pool: DecodingResults) -> list[str]:
-        return [*self.task.names, *self.task.sparse(pool.names)]
+        return [*self.task.names, *self._sparse(pool)]
 
     def _fixed(self, pool: DecodingResults, weights: Weights) -> FixedScore:
         """Return the score of the features in the evidence whose weights are not tuned."""
@@ -158,7 +174,7 @@ class BatchTraining:
     ) -> _Proposal:
         """Optimise on all evidence, and make a step; `statistics` belong to the translations under the last weights."""
         task, region = self.task, self.region
-        sparse, fixed = task.sparse(pool.names), self._fixed(pool, visited[-1])
+        sparse, fixed = self._sparse(pool), self._fixed(pool, visited[-1])
         names, ranges = [*task.names, *sparse], {**task.ranges, **sparse}
         problem = pool.problem(names, ranges, task.scorer, sign=task.sign, fixed=fixed, runtime=runtime)
         decoded_with = [fixed.begin(weights, names) for weights in visited]

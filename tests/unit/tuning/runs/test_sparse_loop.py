@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows, Weights
+from dragoman.core.progress import Progress
+from dragoman.core.runtime import Runtime
 from dragoman.tuning import TUNERS
 from dragoman.tuning.problems.evidence import DecodedLists
 from dragoman.tuning.runs.loop import Loop
@@ -75,7 +76,27 @@ def test_averages_and_runs_that_go_on(tmp_path, fixed):
     assert dict(again) == dict(found)
 
 
-def test_methods_that_do_not_scale_refuse(tmp_path, monkeypatch):
-    monkeypatch.setattr("dragoman.tuning.problems.problem.MOST_DENSE", 10)
-    with pytest.raises(UsageError, match="this method takes at most 10"):
-        tune(Run.begin(tmp_path / "run", {"seed": 1}), task(), TUNERS.get("mert")(), START, LOOP)
+def test_methods_that_do_not_scale_leave_sparse_weights_as_they_are(tmp_path):
+    class TunesFew(TUNERS.get("mert")):
+        most_features = 10
+
+    notes = []
+
+    class Noting(Progress):
+        def note(self, text):
+            notes.append(text)
+
+    start = Weights({**START, "w.a": 0.5})
+    run = Run.begin(tmp_path / "run", {"seed": 1})
+    tune(run, task(), TunesFew(restarts=1), start, LOOP, runtime=Runtime(progress=Noting()))
+    assert len([text for text in notes if "so those of sparse features stay as they are" in text]) == 1
+    assert max(event["score"] for event in run.events()) > run.events()[0]["score"]
+    for event in run.events():
+        weights = run.weights(event["iteration"])
+        assert {name: value for name, value in weights.items() if name.startswith("w.")} == {"w.a": 0.5}
+
+
+def test_methods_that_do_not_scale_tune_a_few_sparse_weights(tmp_path):
+    run = Run.begin(tmp_path / "run", {"seed": 1})
+    found = tune(run, task(), TUNERS.get("mert")(restarts=1), START, LOOP)
+    assert any(name.startswith("w.") for name in found)
