@@ -33,6 +33,7 @@ from dragoman.core.files import open_output, read_lines
 from dragoman.core.nbest import NBest
 from dragoman.evaluation.figures.svg import figure_svg
 from dragoman.model.bundle import Model
+from dragoman.tuning.runs.list_features import FeatureSource
 from quick import parse_arguments
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def report_curves(cells: Sequence[Cell], deadline: float | None, with_transforme
 
 def report_joint(cell: Cell) -> None:
     """Print what the two systems give together: reranking the Transformer's lists, and MBR over both."""
-    features = {
+    features: dict[str, FeatureSource] = {
         "lm": partial(log_probabilities, cell.system.model),
         "words": lambda texts: [len(text.split()) for text in texts],
         "agreement": "chrf",

@@ -215,7 +215,7 @@ class Translator:
                 longest = max(map(len, pairs[i]))
             batches[-1].append(pairs[i])
         if rng is not None:
-            rng.shuffle(batches)  # type: ignore[arg-type]
+            rng.shuffle(batches)
         yield from batches
 
     def _loss(self, batch: Sequence[Pair], smoothing: float) -> Tensor:
