@@ -198,7 +198,7 @@ def report_joint(cell: Cell) -> None:
         )
         return dm.rerank(lists(2), weights, features=features)
 
-    rows = {
+    rows: dict[str, Callable[[], list[str]]] = {
         "Dragoman": cell.dragoman,
         "Transformer": cell.neural,
         "Transformer's lists, reranked": lambda: cell.kept("test.reranked", lambda: reranked(neural)),
