@@ -7,7 +7,7 @@
 
 The first table has each estimator with chrF as a function, so that each call counts: the calls made, how often the
 choice is the exact one, the expected utility of the choices, their gain over the first candidate, and their BLEU. The
-defaults of estimators were chosen with the second command, on other lists than those of the first. The second table
+defaults of estimators were chosen on lists of the second command, which are none of the first. The second table
 has processor time per list with one thread, loading left out. The third, where mbrs is installed, has its processor
 time with one worker, that of its processes included, beside ours, and how often both choose the same. Lists are the
 first distinct strings of a file, which stand for samples.
