@@ -27,11 +27,11 @@ def every_options_class():
 
 
 OPTIONS = every_options_class()
-#: Those that are made of options alone; a `UtilityMetric` is made of a utility.
+#: Those that are made of options alone; a `UtilityMetric` is made of a utility, a `SumMetric` of terms.
 CONCRETE = {
     name: cls
     for name, cls in OPTIONS.items()
-    if not getattr(cls, "__abstractmethods__", None) and cls.__qualname__ != "UtilityMetric"
+    if not getattr(cls, "__abstractmethods__", None) and cls.__qualname__ not in ("UtilityMetric", "SumMetric")
 }
 
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from dragoman.formats.nbest.joshua import JoshuaNBest
+from dragoman.formats.nbest.joshua import JoshuaNBest, TravatarNBest
 from dragoman.formats.nbest.moses import MosesNBest
-from dragoman.formats.nbest.travatar import TravatarNBest
 
 LINES = {
     MosesNBest: "0 ||| {}  ||| LM0= -1 ||| -2\n",

@@ -17,10 +17,9 @@ from dragoman.core.progress import DragomanWarning
 from dragoman.core.ragged import Ragged
 from dragoman.formats.nbest.flat import FlatNBest
 from dragoman.formats.nbest.format import NBEST_FORMATS, read_nbest, sniff
-from dragoman.formats.nbest.joshua import JoshuaNBest
+from dragoman.formats.nbest.joshua import JoshuaNBest, TravatarNBest
 from dragoman.formats.nbest.jsonl import JsonlNBest
 from dragoman.formats.nbest.moses import MosesNBest
-from dragoman.formats.nbest.travatar import TravatarNBest
 
 REAL = Path(__file__).resolve().parents[5] / "shared" / "data" / "moses" / "fr-en"
 
