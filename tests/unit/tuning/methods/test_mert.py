@@ -110,7 +110,8 @@ def test_climbs_begin_at_the_best_of_the_points_drawn(sign):
     drawn = random_starts(problem, start, 21, np.random.default_rng(8))
     assert starts[0].tolist() == start.tolist()
     taken = {tuple(one) for one in starts[1:].tolist()}
-    assert len(taken) == 3 and taken < {tuple(one) for one in drawn.tolist()}
+    assert len(taken) == 3
+    assert taken < {tuple(one) for one in drawn.tolist()}
     least = min(problem.objective(np.array(one)) for one in taken)
     others = [problem.objective(one) for one in drawn[1:] if tuple(one.tolist()) not in taken]
     assert max(others) <= least
