@@ -86,7 +86,7 @@ def main() -> None:
         print(f"- opened for Python in {loaded.clock:.3f} s; in bulk {bulk:.1f} M words a second, one thread")
         if not program:
             return
-        found = {kind: [] for kind in files}
+        found: dict[str, list[dict[str, float]]] = {kind: [] for kind in files}
         for _ in range(options.runs):
             for kind, paths in files.items():
                 found[kind].append(run_harness(program, kind, *paths))
