@@ -1,6 +1,6 @@
 """MERT on hypergraphs of all of Multi30k's val, beside the time of decoding it: one line search, and a whole call.
 
-    python benchmarks/hypergraph_mert.py --data DATA --model MODEL [--restarts 5] [--threads 1]
+    python benchmarks/hypergraph_mert.py --data DATA --model MODEL [--restarts 20] [--threads 1]
 
 The hypergraphs are those of the first iteration of a run: decoded with the model's weights, 20 edges a word.
 """
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--pair", default="fr-en")
     parser.add_argument("--pop-limit", type=int, default=200)
-    parser.add_argument("--restarts", type=int, default=Mert().restarts)
+    parser.add_argument("--restarts", type=int, default=20)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--runs", type=int, default=3)
     options = parse_arguments(parser, "--data {data} --model {model} --pop-limit 20 --restarts 1 --runs 1")

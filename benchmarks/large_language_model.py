@@ -23,7 +23,7 @@ from dragoman.core.store import load_arrays, save_arrays
 from dragoman.core.workspace import Workspace, memory_size
 from dragoman.formats.arpa import write_arpa
 from dragoman.model.language_model import LanguageModel
-from dragoman.training.lm.kneser_ney import KneserNey, estimate_model
+from dragoman.training.lm.kneser_ney import KneserNey, estimate, estimate_model
 from language_model import build_harness, run_harness
 from quick import parse_arguments
 from synthetic_text import synthetic_text
@@ -45,9 +45,11 @@ def make(out: Path, sentences: int, runtime: Runtime) -> None:
     (out / "text").write_text("".join(f"{line}\n" for line in held_out.lines()), encoding="utf-8")
     ids = model.sentences(held_out)
     np.insert(ids.values, ids.offsets[1:], EOS).tofile(out / "ids")
-    written = best_of(1, lambda: write_arpa(out / "arpa", model.to_ngrams(), runtime=runtime))
-    print(f"- ARPA file written in {written.processor:.0f} s of processor time", flush=True)
     save_arrays(out / "model", model.arrays())
+    # Estimated again, because tables come from disk then; those of an indexed model would take memory for all n-grams.
+    tables = estimate(training, KneserNey(order=5), runtime=runtime)
+    written = best_of(1, partial(write_arpa, out / "arpa", tables, runtime=runtime))
+    print(f"- ARPA file written in {written.processor:.0f} s of processor time", flush=True)
 
 
 def size(path: Path) -> float:
@@ -86,7 +88,7 @@ def main() -> None:
         print(f"- opened for Python in {loaded.clock:.3f} s; in bulk {bulk:.1f} M words a second, one thread")
         if not program:
             return
-        found = {kind: [] for kind in files}
+        found: dict[str, list[dict[str, float]]] = {kind: [] for kind in files}
         for _ in range(options.runs):
             for kind, paths in files.items():
                 found[kind].append(run_harness(program, kind, *paths))

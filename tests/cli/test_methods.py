@@ -38,7 +38,7 @@ def test_each_is_shown_with_its_options(dragoman, kind):
 def test_values_and_defaults_are_told(dragoman):
     shown = " ".join(dragoman("methods", "show", "mert").out.split())
     assert "Minimum error rate training (Och 2003)." in shown
-    assert "restarts int >= 0 5 random starts besides the given one" in shown
+    assert "restarts int >= 0 20 random starts besides the given one" in shown
     assert "moves cyclic|best cyclic " in shown
     assert "normalise bool true " in shown
 

@@ -23,7 +23,12 @@ KENLM = """
 namespace lm {
 using WordIndex = unsigned int;
 namespace ngram {
-struct Config { bool show_progress; std::ostream* messages; };
+struct Config {
+    bool show_progress;
+    std::ostream* messages;
+    unsigned char prob_bits, backoff_bits, pointer_bhiksha_bits;
+    const char* write_mmap;
+};
 struct State {};
 struct Score { float prob; };
 struct Words { WordIndex Index(const std::string&) const; WordIndex EndSentence() const; };
@@ -33,6 +38,8 @@ struct ProbingModel {
     const State& BeginSentenceState() const;
     Score FullScore(const State&, WordIndex, State&) const;
 };
+using TrieModel = ProbingModel;
+using QuantArrayTrieModel = ProbingModel;
 }
 }
 """

@@ -71,7 +71,7 @@ class CompoundSplitter:
 
     @classmethod
     def without_fillers(cls, counts: Mapping[str, int]) -> CompoundSplitter:
-        """Learn from the words of a text and their counts, but no fillers: enough to tell whether compounds are many."""
+        """Learn from the words of a text and their counts, but no fillers: they do not matter for `has_many`."""
         lower: Counter[str] = Counter()
         best: dict[str, tuple[int, str]] = {}
         for word, count in counts.items():

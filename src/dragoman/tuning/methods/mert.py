@@ -42,20 +42,18 @@ class Mert(Tuner):
     (Cer, Jurafsky & Manning 2008), which avoids narrow peaks; the objective is then the score on the last line.
 
     Evidence is lists of candidates or hypergraphs (Macherey et al. 2008). One line search costs about a comparison for
-    each candidate, and a score of the metric for each break. Restarts run in threads, or on the workers of a cluster,
-    in groups that climb side by side.
+    each candidate, and a score of the metric for each break. Restarts run
+    in threads, or on the workers of a cluster, in groups that climb side by side.
 
     Och 2003; Schuth 2010, section 4.1. Departures: random directions besides the axes (`random_directions=0` for axes
-    only); random starts are the best 5 of 60 points (Schuth: 23 points as they are drawn, `restarts=23`, `draws=1`), in
-    our ranges, unless the loop has the preset `schuth`; smoothing is over three pieces on each side (Schuth: one);
-    weights are scaled at the end, which changes no translation.
+    only); 20 restarts (Schuth: 23) in our ranges, unless the loop has the preset `schuth`; smoothing is over three
+    pieces on each side (Schuth: one); weights are scaled at the end, which changes no translation.
     """
 
     name: ClassVar[str] = "mert"
     most_features: ClassVar[int | None] = MOST_DENSE
 
-    restarts: int = option(5, "random starts besides the given one", minimum=0)
-    draws: int = option(12, "random points that are drawn for each random start; the best are taken", minimum=1)
+    restarts: int = option(20, "random starts besides the given one", minimum=0)
     random_directions: int = option(5, "random directions per round, besides the axes", minimum=0)
     moves: Literal["cyclic", "best"] = option("cyclic", "make every move at once, or only the best of a round")
     smoothing: Literal["none", "minimum", "average"] = option(
@@ -70,7 +68,7 @@ class Mert(Tuner):
         self, problem: Problem | HypergraphProblem, start: Vector, rng: np.random.Generator, runtime: Runtime
     ) -> Optimum:
         """Return the weights with the highest metric, never worse than `start` (unless smoothed)."""
-        starts = self.starts(problem, start, rng)
+        starts = random_starts(problem, start, self.restarts, rng)
         directions = rng.normal(size=(_ROUNDS * self.random_directions, starts.shape[1]))
         groups = np.array_split(
             np.arange(len(starts)), min(len(starts), _GROUPS * max(runtime.threads, runtime.parts_at_once))
@@ -84,14 +82,6 @@ class Mert(Tuner):
             return best
         others = None if best.others is None else np.array([_scaled(other) for other in best.others])
         return replace(best, weights=_scaled(best.weights), others=others)
-
-    def starts(self, problem: Problem | HypergraphProblem, start: Vector, rng: np.random.Generator) -> Vector:
-        """Return the given start and those of the points drawn that have the highest metric."""
-        drawn = random_starts(problem, start, self.restarts * self.draws, rng)
-        if self.restarts == 0 or self.draws == 1:
-            return drawn
-        best = np.argsort(-problem.objectives([*drawn[1:]]), kind="stable")[: self.restarts]
-        return drawn[[0, *(1 + np.sort(best))]]
 
     @property
     def ascent(self) -> LineAscent:

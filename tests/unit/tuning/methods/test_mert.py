@@ -10,7 +10,6 @@ from dragoman.core.errors import UsageError
 from dragoman.core.runtime import Runtime
 from dragoman.tuning import TUNERS
 from dragoman.tuning.methods.mert import Mert
-from dragoman.tuning.methods.method import random_starts
 from dragoman.tuning.optimise.line_search import Line, LineAscent, line_search, middle, smooth
 from oracles.elsewhere import Elsewhere
 from oracles.tuning_mert import random_problem
@@ -100,26 +99,6 @@ def test_where_the_other_starts_ended_is_told(restarts):
     assert all(problem.objective(other) <= found.objective + 1e-9 for other in found.others)
     assert len({tuple(other) for other in found.others.tolist()}) == restarts
     assert np.abs(found.others).sum() == pytest.approx(restarts), "they are normalised as the best is"
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_climbs_begin_at_the_best_of_the_points_drawn(sign):
-    problem = replace(random_problem(np.random.default_rng(6), 30, 5), sign=sign)
-    start, tuner = np.ones(5), Mert(restarts=3, draws=7)
-    starts = tuner.starts(problem, start, np.random.default_rng(8))
-    drawn = random_starts(problem, start, 21, np.random.default_rng(8))
-    assert starts[0].tolist() == start.tolist()
-    taken = {tuple(one) for one in starts[1:].tolist()}
-    assert len(taken) == 3 and taken < {tuple(one) for one in drawn.tolist()}
-    least = min(problem.objective(np.array(one)) for one in taken)
-    others = [problem.objective(one) for one in drawn[1:] if tuple(one.tolist()) not in taken]
-    assert max(others) <= least
-
-
-def test_without_further_draws_starts_are_as_drawn():
-    problem = random_problem(np.random.default_rng(6), 10, 5)
-    starts = Mert(restarts=3, draws=1).starts(problem, np.ones(5), np.random.default_rng(8))
-    assert starts.tolist() == random_starts(problem, np.ones(5), 3, np.random.default_rng(8)).tolist()
 
 
 def test_error_rates_go_down():
