@@ -81,7 +81,7 @@ private:
 
     // The candidates of the cell at hand. There are few cells of glue, and all derivations pass through them: what is lost
     // there is lost for good, so they get more.
-    static constexpr std::int64_t glue_factor = 4;
+    static constexpr std::int64_t glue_factor = 8;
     std::int64_t pop_limit() const {
         const bool is_glue = batch_.glue && !cubes_.empty() && cubes_[0].match < 0;
         return std::int64_t{limits_.pop_limit} * (is_glue ? glue_factor : 1);
