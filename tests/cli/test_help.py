@@ -103,7 +103,7 @@ def test_every_command_has_an_example(dragoman, command):
 @pytest.mark.parametrize(
     ("command", "names"),
     [
-        ("train", {"--source", "--target", "--out", "--hierarchical", "--lm-text"}),
+        ("train", {"--source", "--target", "--out", "--preset", "--hierarchical", "--lm-text"}),
         ("tune", {"--model", "--source", "--reference", "--out", "--method"}),
     ],
 )

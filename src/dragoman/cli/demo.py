@@ -35,7 +35,7 @@ from dragoman.search.translator import Translator
 from dragoman.text.preparation import TextPreparation
 from dragoman.training.pipeline import TrainingResult, TrainRecipe, train_model
 from dragoman.training.prepare import Preparation, prepare_bitext
-from dragoman.training.recipe import Refinements, without_classes
+from dragoman.training.refinements import Refinements, without_classes
 from dragoman.training.rules.model import RuleModel, rules
 
 #: Number of verses to learn rules from. The number of rules grows much faster than the length of a verse.

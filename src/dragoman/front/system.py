@@ -38,7 +38,7 @@ from dragoman.training.lm.kneser_ney import KneserNey
 from dragoman.training.phrase_model import PhraseModel
 from dragoman.training.pipeline import TrainRecipe, train_model
 from dragoman.training.prepare import Cleaning, Preparation, prepare_bitext, read_target
-from dragoman.training.recipe import Refinements
+from dragoman.training.refinements import Refinements
 from dragoman.training.rules.model import RuleModel
 from dragoman.translation.stream import Outputs, SentenceResult, Stream
 from dragoman.tuning import TUNERS

@@ -194,7 +194,7 @@ def _tell_tuning(story: Story, teller: _Teller) -> None:
         *story.tuning.summary,
         f"{before:.2f} BLEU before tuning, {after:.2f} after it, on {len(story.test[0]):,} test verses:"
         f" {after - before:+.2f}."
-        " The plain model has no word classes: it is what Moses would train and tune (train --preset moses,"
+        " The plain model is the same without word classes, tuned by the method that Moses tunes by (train --classes 0,"
         " tune --method mert). Each was tuned with two seeds."
         f" {'; '.join(story.tuning.orders.values())} (> is significantly better, ≥ is better on these verses)."
         " Pictures and all numbers are in experiment/report.html.",

@@ -12,11 +12,11 @@ from dragoman.features.sparse_reordering import SparseReordering
 from dragoman.features.word_pair import WordPair
 from dragoman.model.parts import Settings
 from dragoman.search.translator import Translator
-from dragoman.training import recipe as recipes
+from dragoman.training import refinements
 from dragoman.training.phrase_model import PhraseModel
 from dragoman.training.pipeline import TrainRecipe, train_model
 from dragoman.training.prepare import PreparedText
-from dragoman.training.recipe import Refinements, without_classes
+from dragoman.training.refinements import Refinements, without_classes
 from dragoman.training.rules.model import RuleModel
 
 pytestmark = pytest.mark.filterwarnings("ignore:too little text")
@@ -65,7 +65,7 @@ def test_other_text_gets_nothing(monkeypatch):
     assert found == NOTHING
     assert said.startswith("9,990 target words are too few for word classes by default")
     assert chosen(text_of(["▁ a b"] * 9000, units="characters")) == (NOTHING, [])
-    monkeypatch.setattr(recipes, "_MOST_WORDS", 9_999)
+    monkeypatch.setattr(refinements, "_MOST_WORDS", 9_999)
     found, (said,) = chosen(ENOUGH)
     assert found == (0, 0, [], "good-turing")
     assert "too many" in said
