@@ -63,7 +63,7 @@ def collect_experiment(
     write_table(out / "times.csv", times)
     for extra in recipe.get("extras", []):
         {"ranks": _write_ranks, "surfaces": _write_surfaces, "numbers": _write_numbers}[extra](experiment, tuned, out)
-    write_origin(out)
+    write_origin(out, left=recipe.get("left", []))
 
 
 def _write_ranks(experiment: Experiment, tuned: TuningResults, out: Path) -> None:
@@ -142,14 +142,15 @@ def _rounded(cell: object) -> object:
     return cell if number == int(number) and "." not in str(cell) else f"{number:.4f}".rstrip("0").rstrip(".")
 
 
-def write_origin(out: Path, took: Took | None = None) -> None:
-    """Write when, with which version and on what machine results were made, and how long that took if it is given."""
+def write_origin(out: Path, took: Took | None = None, *, left: Sequence[str] = ()) -> None:
+    """Write when, with which version and on what machine results were made, how long that took, and what is left."""
     commit = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], capture_output=True, text=True, cwd=HERE)
     values = {
         "dragoman": version(),
         "commit": commit.stdout.strip(),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "machine": f"{os.cpu_count()} cores, {platform.machine()}",
+        **({"left": list(left)} if left else {}),
         **({"took": asdict(took)} if took else {}),
     }
     with open_output(out / "origin.toml") as stream:

@@ -146,6 +146,7 @@ def _state(plan: Mapping[str, Any], results: Results) -> str:
         return f"Not run yet: {', '.join(names)}.\n"
     dates = sorted({f"{results.origin(name)['date']} at {results.origin(name)['commit']}" for name in done})
     left = [name for name in names if name not in done]
+    left += [f"{name} ({', '.join(methods)})" for name in done if (methods := results.origin(name).get("left"))]
     missing = f" Not run yet: {', '.join(left)}." if left else ""
     where = ", ".join(f"[{name}](results/{name}/origin.toml)" for name in done)
     return _wrapped(f"Raw results: {where} ({'; '.join(dates)}).{missing}") + "\n"

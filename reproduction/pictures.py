@@ -60,6 +60,8 @@ def _tidy(ax: Any, picture: Mapping[str, Any]) -> None:
         ax.xaxis.set_minor_formatter(NullFormatter())
     elif picture["kind"] == "lines" and picture["x"] in ("iteration", "optimised"):
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    elif picture["kind"] == "steps":
+        ax.xaxis.set_major_locator(MaxNLocator(5))
     if picture["kind"] != "bars":
         ax.ticklabel_format(axis="y", useOffset=False)
 

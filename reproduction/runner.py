@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman.core.errors import DragomanError
+from dragoman.core.options import read_toml
 from dragoman.core.runtime import Runtime
 from reproduction.materials import Materials
 from reproduction.times import UNKNOWN_SECONDS, Times, in_words
@@ -105,12 +106,30 @@ def _run(work: Work, times: Times, results: Path, settings: Settings) -> bool:
             return False
     if len(fitting) < len(steps):
         _say(f"{work.title}: {len(steps) - len(fitting)} steps are left")
+        _collect_finished(work, results, times, settings)
         return False
-    if fitting or not (results / "origin.toml").exists():
-        begun = time.monotonic()
-        work.collect(results, times, runtime=Runtime(threads=settings.processes))
-        _say(f"{work.title}: results in {results} ({in_words(time.monotonic() - begun)})")
+    if fitting or _left(results) != []:
+        _collect(work, results, times, settings)
     return True
+
+
+def _left(results: Path) -> list[str] | None:
+    """Return the methods that results lack, or None if there are no results."""
+    origin = results / "origin.toml"
+    return read_toml(origin).get("left", []) if origin.exists() else None
+
+
+def _collect_finished(work: Work, results: Path, times: Times, settings: Settings) -> None:
+    """Collect results of the methods that are done, if there are none yet, or of fewer methods."""
+    finished, before = work.finished(), _left(results)
+    if finished is not None and before != [] and before != finished.recipe["left"]:
+        _collect(finished, results, times, settings)
+
+
+def _collect(work: Work, results: Path, times: Times, settings: Settings) -> None:
+    begun = time.monotonic()
+    work.collect(results, times, runtime=Runtime(threads=settings.processes))
+    _say(f"{work.title}: results in {results} ({in_words(time.monotonic() - begun)})")
 
 
 def _fitting(steps: Sequence[Step], times: Times, settings: Settings) -> list[tuple[Step, float]]:

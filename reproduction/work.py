@@ -107,6 +107,10 @@ class Work:
         """Write raw results into a folder, with durations; all steps must have been done."""
         raise NotImplementedError
 
+    def finished(self) -> Work | None:
+        """Return the same work with only those methods whose steps are all done; None if there are not two of them."""
+        return None
+
 
 class Experimental(Work):
     """An experiment: a step for each method and seed."""
@@ -163,6 +167,18 @@ class Experimental(Work):
         self.experiment.untuned_translations(runtime=runtime.here())()
         took = [times.recorded(row[0]) or Took(*row, 0.0) for row in self.outline()]
         collect_experiment(self.experiment, self.recipe, results, took, runtime=runtime)
+
+    def finished(self) -> Experimental | None:
+        """Return the experiment with the methods that are done; systems would be trained anew for it."""
+        if "adapt" in self.asked:
+            return None
+        states: dict[str, list[bool]] = {}
+        for (method, _), cell in self.experiment.cells().items():
+            states.setdefault(method, []).append(cell.is_done)
+        rows = [row for row in self.asked["method"] if all(states[row["name"]])]
+        left = [row["name"] for row in self.asked["method"] if row not in rows]
+        recipe = {**self.recipe, "plan": {**self.asked, "method": rows}, "quick": {}, "left": left}
+        return Experimental(self.paper, recipe, self.materials) if len(rows) > 1 else None
 
 
 class Measure(Work):
