@@ -180,8 +180,8 @@ def run_dragoman(command: list[str], names: Mapping[str, str]) -> None:
     """Run a command of Dragoman, or one that begins with `python`; `{NAME}` stands for the values of `names`."""
     arguments = [argument.format(**names) for argument in command]
     start = [sys.executable] if arguments[0] == "python" else [sys.executable, "-m", "dragoman.cli.main", arguments[0]]
-    if arguments[0] == "train":  # models of papers have no word classes
-        arguments += ["--preset", "moses"]
+    if arguments[0] == "train":  # models of papers have no word classes, and do not split compounds
+        arguments += ["--preset", "moses", "--compounds", "whole"]
     done = subprocess.run([*start, *arguments[1:]], capture_output=True, text=True)
     if done.returncode:
         raise DataError(f"`{' '.join(arguments)}` failed: {done.stderr.strip().rpartition(chr(10))[2]}")

@@ -123,8 +123,11 @@ class Model:
         return "chart" if self.grammars else "phrase"
 
     def preparation(self, *, prepared: bool = False) -> TextPreparation:
-        """Return the preparation of text for this model; it does nothing if text is `prepared` already."""
-        return TextPreparation() if prepared else self._preparation
+        """Return the preparation of text for this model; of text that is `prepared`, it only splits compounds.
+
+        Splitting what is split already changes nothing.
+        """
+        return TextPreparation(compounds=self.compounds) if prepared else self._preparation
 
     @cached_property
     def _preparation(self) -> TextPreparation:
