@@ -52,6 +52,6 @@ def test_names_that_do_not_exist(dragoman):
 
 def test_a_wrong_option_says_where_to_look(dragoman, model, toy, tmp_path):
     files = ["--source", toy.source, "--reference", toy.source, "--out", tmp_path / "run"]
-    result = dragoman("tune", "--model", model, *files, "--method-option", "restart=3")
+    result = dragoman("tune", "--model", model, *files, "--method", "mert", "--method-option", "restart=3")
     assert result.code == 2
     assert "(see `dragoman methods show mert`)" in result.err

@@ -39,7 +39,7 @@ class Phrase:
     unknown: bool
 
 
-class Phrases(Sequence[Phrase]):
+class PhraseList(Sequence[Phrase]):
     """The phrases of a derivation, which are made when somebody looks at them; equal to a tuple of the same phrases."""
 
     def __init__(self, make: Callable[[], tuple[Phrase, ...]]):
@@ -64,7 +64,7 @@ class Phrases(Sequence[Phrase]):
         return len(self._all())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Phrases | tuple) and self._all() == tuple(other)
+        return isinstance(other, PhraseList | tuple) and self._all() == tuple(other)
 
     def __hash__(self) -> int:
         return hash(self._all())

@@ -143,7 +143,12 @@ WeightsFile = Annotated[
     Path | None, typer.Option("--weights", help="Weights to use instead of the model's: a file or a run.")
 ]
 SourceFile = Annotated[Path, typer.Option("--source", help="Source text, one sentence per line.")]
-Prepared = Annotated[bool, typer.Option("--prepared", help="The input is already tokenised (and lower-cased); the model still splits compounds.")]
+Prepared = Annotated[
+    bool,
+    typer.Option(
+        "--prepared", help="The input is already tokenised (and lower-cased); the model still splits compounds."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Documents = Annotated[
     Path | None,

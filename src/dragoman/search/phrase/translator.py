@@ -24,7 +24,7 @@ from dragoman.search.phrase.batch import PhraseBatch, PhraseOutcome, check_score
 from dragoman.search.phrase.greedy import greedy_search
 from dragoman.search.phrase.lattice import Edges, features_with_pairs, hypergraph, option_features
 from dragoman.search.phrase.translation_options import OptionCollector, PhraseOptions
-from dragoman.search.translation import Phrase, Phrases, Translation
+from dragoman.search.translation import Phrase, PhraseList, Translation
 from dragoman.search.translator import Translator
 
 
@@ -178,7 +178,7 @@ def _describe(
         copied=options.copied[used],
     )
     return [
-        Translation(line, text, score, Phrases(partial(steps.of, i)), {} if features is None else features.row(i))
+        Translation(line, text, score, PhraseList(partial(steps.of, i)), {} if features is None else features.row(i))
         for i, (line, text, score) in enumerate(zip(source.lines(), texts, scores, strict=True))
     ]
 
