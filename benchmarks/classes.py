@@ -2,7 +2,8 @@
 
     python benchmarks/classes.py --data DATA --out FOLDER [--pairs fr-en de-en] [--variants plain lm ...] [--other FILE]
 
-Texts are those of Multi30k; the pair ja-en is the Tanaka corpus.
+Texts are those of Multi30k; the pair ja-en is the Tanaka corpus. Variants are models as `train` makes them by default, or
+as Moses would (`moses`), or with some features over classes.
 The first table has the processor time and log-likelihood of classes of the English training text and of parts of it;
 `--other` is a file of classes (word, tab, number) by another program, of all of the text or its first `--sentences`.
 The second has BLEU on val, without a look at the test sets: batch MIRA tunes on each half of val, and translates the
@@ -38,10 +39,11 @@ VARIANTS = {
     "boundary": ("boundary-tags",),
     "reordering": ("sparse-reordering",),
     "pairs": ("class-pair",),
-    "default": (CLASS_LM, "sparse-reordering"),
     "all": (CLASS_LM, "boundary-tags", "sparse-reordering"),
 }
 FEATURES = ("boundary-tags", "sparse-reordering", "class-pair")
+#: Models trained as a newcomer does, and as Moses would.
+RECIPES: dict[str, list[str]] = {"default": [], "moses": ["--preset", "moses"]}
 
 
 def log_likelihood(corpus: Corpus, classes: WordClasses) -> float:
@@ -70,9 +72,19 @@ def report_classes(corpus: Corpus, numbers: list[int], runs: int) -> None:
         print(f"| {row} | {timed.result.log_likelihood:,.0f} |", flush=True)
 
 
-def variant(full: Path, folder: Path, name: str) -> Path:
-    """The model with some of its features only."""
-    out = folder / f"{full.name}-{name}"
+def model_of(name: str, folder: Path, pair: str, options: argparse.Namespace) -> Path:
+    """The model of a recipe, or one with all features without some of them."""
+    source, target = files_of("train", options.data, pair)
+    command = ["train", "--source", source, "--target", target, "--tokenised"]
+    out, full = folder / name, folder / "full"
+    if name in RECIPES:
+        if not out.exists():
+            dragoman(*command, *RECIPES[name], "--out", out)
+        return out
+    if not full.exists():
+        classes = ["--classes", options.classes[0], "--class-lm-order", options.order]
+        chosen = [flag for feature in FEATURES for flag in ("--feature", feature)]
+        dragoman(*command, *RECIPES["moses"], *classes, *chosen, "--out", full)
     if not out.exists():
         model, kept = Model.load(full), VARIANTS[name]
         lms = {lm: part for lm, part in model.language_models.items() if lm != CLASS_LM or lm in kept}
@@ -122,18 +134,11 @@ def tuned_and_translated(
 def report_translation(options: argparse.Namespace, pair: str) -> None:
     folder = options.out.resolve() / pair
     folder.mkdir(parents=True, exist_ok=True)
-    full = folder / "full"
-    if not full.exists():
-        files = files_of("train", options.data, pair)
-        sides = ["--source", files[0], "--target", files[1], "--tokenised", "--preset", "moses"]
-        classes = ["--classes", options.classes[0], "--class-lm-order", options.order]
-        chosen = [flag for name in FEATURES for flag in ("--feature", name)]
-        dragoman("train", *sides, *classes, *chosen, "--out", full)
     parts = halves(options.data, folder, pair)
     references = [line for _, target in parts for line in read_lines(target)]
     print(f"\n| {pair} | BLEU on val, seeds {options.seeds} | tuning, s | decoding, s |\n|---|---|---|---|")
     for name in options.variants:
-        system = dm.load(variant(full, folder, name), threads=1)
+        system = dm.load(model_of(name, folder, pair, options), threads=1)
         done = [tuned_and_translated(system, parts, folder / f"run-{name}", options, seed) for seed in options.seeds]
         scores = [float(dm.score(one, references, metric="bleu:tokenise=none", resamples=0)) for one, _, _ in done]
         tuning, decoding = (float(np.mean([times[i] for times in done])) for i in (1, 2))
@@ -145,7 +150,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--pairs", nargs="*", default=["fr-en", "de-en", "ja-en"])
-    parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=["plain", "default"])
+    parser.add_argument("--variants", nargs="+", choices=[*RECIPES, *VARIANTS], default=list(RECIPES))
     parser.add_argument("--classes", nargs="+", type=int, default=[50, 200], help="translation takes the first")
     parser.add_argument("--order", type=int, default=7, help="of the language model over classes")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
@@ -153,7 +158,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, help="of the text to estimate classes from; by default all")
     parser.add_argument("--other", type=Path, help="a file of classes by another program")
     parser.add_argument("--runs", type=int, default=3)
-    quick = "--data {data} --out {out} --pairs fr-en --variants plain all --classes 5 --order 3 --iterations 1 --runs 1"
+    quick = "--data {data} --out {out} --pairs fr-en --variants moses all --classes 5 --order 3 --iterations 1 --runs 1"
     options = parse_arguments(parser, quick)
     corpus = Corpus.read(options.data / "multi30k/train.en.gz")
     corpus = corpus.take(np.arange(options.sentences or len(corpus)))

@@ -1,4 +1,4 @@
-"""What a model has beyond what Moses trains: as asked for, or by default if the text is fit for it."""
+"""Refinements of a model beyond what Moses trains: as asked for, or by default if the text is fit for them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LEAST_WORDS, _MOST_WORDS = 10_000, 5_000_000
 
 @dataclass(frozen=True)
 class Refinements(Options):
-    """Options of what a model has beyond what Moses trains; those that are None are chosen by the text."""
+    """Options for refinements of a model; those that are None are chosen by the text."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"moses": {"classes": 0, "class_lm_order": 0}}
 

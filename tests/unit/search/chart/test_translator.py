@@ -71,8 +71,8 @@ def test_long_sentences_take_time_by_their_length():
     translator = ChartTranslator(model, limits=SearchLimits(pop_limit=20))
     parts = [translator.search_batch([" ".join(sentence[:n])]) for n in (100, 200, 400)]
     pops = [int(part.found.pops[0]) for part in parts]
-    # The limit holds for each cell, recombined candidates counted half; a word ends six cells, and one of glue, which has
-    # eight times the limit.
+    # The limit holds for each cell, recombined candidates counted half; a word ends six cells, and one of glue, whose
+    # limit is eight times that.
     assert pops[2] <= 400 * (6 + 8) * 2 * 20
     assert pops[2] / pops[1] == pytest.approx(2, abs=0.2)
     assert pops[1] / pops[0] == pytest.approx(2, abs=0.3)
