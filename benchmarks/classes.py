@@ -2,8 +2,8 @@
 
     python benchmarks/classes.py --data DATA --out FOLDER [--pairs fr-en de-en] [--variants plain lm ...] [--other FILE]
 
-Texts are those of Multi30k; the pair ja-en is the Tanaka corpus. Variants are models as `train` makes them by default, or
-as Moses would (`moses`), or with some features over classes.
+Texts are those of Multi30k; the pair ja-en is the Tanaka corpus. Variants are models as `train` makes them by default,
+or as Moses would (`moses`), or with some features over classes.
 The first table has the processor time and log-likelihood of classes of the English training text and of parts of it;
 `--other` is a file of classes (word, tab, number) by another program, of all of the text or its first `--sentences`.
 The second has BLEU on val, without a look at the test sets: batch MIRA tunes on each half of val, and translates the
