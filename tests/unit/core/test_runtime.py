@@ -122,7 +122,7 @@ def test_parts_are_taken_one_after_another():
 
 def test_workers_elsewhere_have_several_parts_at_once():
     assert Runtime(threads=8).parts_at_once == Runtime(workers=ThreadWorkers(8)).parts_at_once == 1
-    assert Runtime(threads=8).workers.count == 8, 'long jobs run in as many processes as there are threads'
+    assert Runtime(threads=8).workers.count == 8, "long jobs run in as many processes as there are threads"
     workers = Recording(3)
     runtime = Runtime(workers=workers)
     assert runtime.parts_at_once == 8
