@@ -75,7 +75,7 @@ def test_a_list_says_what_there_is_to_do(paper, materials):
     found = list(works([paper], materials))
     assert [work.title for work in chosen(found, ["table-1"])] == ["tuning/both"]
     lines = list(listing(found, Times(materials.work / "times.jsonl"), None))
-    assert lines[0] == "tuning/both: 0 of 2 steps done; about 10 min (2 of unknown duration)"
+    assert lines[0] == "tuning/both: 0 of 2 steps done; about 3 min (2 of unknown duration)"
     assert not materials.work.exists()
 
 
