@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.core.options import read_toml
 from reproduction.collect import write_origin
 from reproduction.layout import Paper
 from reproduction.materials import Materials
+from reproduction.pages import page_files
 from reproduction.runner import Settings, chosen, listing, run_all
 from reproduction.times import Times, Took
 from reproduction.work import Step, Timed, works
@@ -73,7 +75,7 @@ def test_a_list_says_what_there_is_to_do(paper, materials):
     found = list(works([paper], materials))
     assert [work.title for work in chosen(found, ["table-1"])] == ["tuning/both"]
     lines = list(listing(found, Times(materials.work / "times.jsonl"), None))
-    assert lines[0] == "tuning/both: 0 of 2 steps done; about 10 min (2 of unknown duration)"
+    assert lines[0] == "tuning/both: 0 of 2 steps done; about 3 min (2 of unknown duration)"
     assert not materials.work.exists()
 
 
@@ -109,3 +111,27 @@ def test_a_killed_run_goes_on_and_steps_are_shared(root, paper, materials):
     before = {path: path.read_bytes() for path in paper.folder.glob("results/*/*")}
     assert run_all(list(works([paper], materials)), Times(materials.work / "times.jsonl"), None, Settings(1))
     assert {path: path.read_bytes() for path in paper.folder.glob("results/*/*")} == before
+
+
+@pytest.mark.slow
+def test_methods_that_are_done_are_collected_while_others_are_left(paper, materials):
+    recipe = paper.folder / "experiments" / "both.toml"
+    another = '[[plan.method]]\nname = "simplex"\nuse = "simplex"\n\n[[plan.test]]'
+    recipe.write_text(recipe.read_text(encoding="utf-8").replace("[[plan.test]]", another), encoding="utf-8")
+    times = Times(materials.work / "times.jsonl")
+    work = next(work for work in works([paper], materials) if work.name == "both")
+    for name in work.needs:
+        materials.make(name)
+    *done, left = work.steps()
+    assert work.finished() is None
+    for step in done:
+        step.run()
+    assert not run_all([work], times, None, Settings(1, deadline=0.0))
+    results = paper.results("both")
+    assert read_toml(results / "origin.toml")["left"] == ["simplex"]
+    assert "simplex" not in (results / "runs.csv").read_text(encoding="utf-8")
+    assert "Not run yet: both (simplex)." in page_files(paper)[paper.folder / "page.md"].replace("\n", " ")
+    left.run()
+    assert run_all([work], times, None, Settings(1, deadline=0.0))
+    assert "simplex" in (results / "runs.csv").read_text(encoding="utf-8")
+    assert "left" not in read_toml(results / "origin.toml")
