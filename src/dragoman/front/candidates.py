@@ -168,7 +168,8 @@ def rerank(
     if not isinstance(weights, Mapping):
         kept = features_of_weights(weights, besides=columns)
         columns |= {name: feature.column(given.lists, runtime=Runtime()) for name, feature in kept.items()}
-    featured = with_features(given.lists, columns, missing=missing_from(missing), marks=marks)
+    counted = replace(given.lists, rows=np.arange(len(given.texts)))
+    featured = with_features(counted, columns, missing=missing_from(missing), marks=marks)
     lists = GivenLists(featured, featured.texts()).arranged(order).lists
     unknown = [name for name in chosen if name not in lists.features.names]
     if unknown:
@@ -177,7 +178,8 @@ def rerank(
     owners = np.repeat(np.arange(len(best)), np.diff(best.sentences))
     shares = np.exp(best.scores - best.scores[best.sentences[:-1][owners]])
     shares /= np.bincount(owners, shares, minlength=len(best))[owners]
-    texts = Corpus(best.vocab, best.hypotheses).lines()
+    assert best.rows is not None
+    texts = [given.texts[row] for row in best.rows.tolist()]
     return ChosenTexts.of_best(RatedCandidates(texts, best.sentences, best.scores, shares, best.sentence_ids))
 
 
