@@ -10,7 +10,15 @@ import typer
 import dragoman as dm
 from dragoman.cli.main import build_app
 from dragoman.core.errors import UsageError, version
-from dragoman.core.options import RENAMED, RENAMED_IN_PACKAGE, Options, accept_old_names, current_names, parse_options, split_options
+from dragoman.core.options import (
+    RENAMED,
+    RENAMED_IN_PACKAGE,
+    Options,
+    accept_old_names,
+    current_names,
+    parse_options,
+    split_options,
+)
 from dragoman.core.progress import DragomanWarning
 from dragoman.evaluation.experiments import plan
 from dragoman.front.normalisation import Normaliser
@@ -134,7 +142,7 @@ def test_the_package_has_old_names(monkeypatch, old, new):
     monkeypatch.delitem(vars(dm), old, raising=False)
     with pytest.warns(DeprecationWarning, match=f"^{old} is now called {new}; .* dropped in version 0.3$") as warned:
         exec(f"from dragoman import {old}")  # asks for the name twice
-    assert len(warned) == 1 and warned[0].filename == "<string>"
+    assert [one.filename for one in warned] == ["<string>"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert getattr(dm, old) is getattr(dm, new)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dragoman.core.display import shorten
-from dragoman.core.errors import DataError, UsageError
+from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.nbest import NBest
 from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
