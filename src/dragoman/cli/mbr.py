@@ -46,7 +46,9 @@ from dragoman.decision.blocks import (
     join_blocks,
     matching_blocks,
     settle_weights,
+    with_confidences,
 )
+from dragoman.decision.choice_bootstrap import ChoiceBootstrap
 from dragoman.decision.estimators import ESTIMATORS
 from dragoman.decision.expected_utility import UtilityEstimation
 from dragoman.decision.mbr import Mbr
@@ -114,6 +116,14 @@ def register(app: typer.Typer) -> None:
         ] = None,
         check: Annotated[
             int, typer.Option(min=0, help="Compare the choices for the first n sentences with the exact ones.")
+        ] = 0,
+        resamples: Annotated[
+            int,
+            typer.Option(
+                min=0,
+                help="Resample the pseudo-references this often (1,000 are usual): the confidence of a choice is the"
+                " share of resamples in which it stays the same.",
+            ),
         ] = 0,
         cache: Annotated[
             Path | None,
@@ -192,6 +202,7 @@ def register(app: typer.Typer) -> None:
             parse_options(ESTIMATORS.get(estimator), estimator_option or []),
             seed=seed,
             check=check,
+            resamples=resamples,
         )
         # Files of weights and utilities cover all sentences, which are then one block.
         first, *more = candidates
@@ -224,7 +235,7 @@ def register(app: typer.Typer) -> None:
             rule = replace(rule, weights_from=settled)
             blocks = (EvidenceBlock.of(rule, *pair, evidence or first) for pair in pairs)
             if utility_matrix_in is not None:
-                gained, utility = decide_by_utilities(blocks, utility_matrix_in), "utility"
+                gained, utility = decide_by_utilities(blocks, utility_matrix_in, matrix=resamples > 0), "utility"
             elif metric is None:
                 gained = decide_by_estimation(blocks, estimation, runtime=runtime if whole else runtime.quiet())
             else:
@@ -233,10 +244,12 @@ def register(app: typer.Typer) -> None:
                 by_metric = partial(
                     decide_by_metric,
                     metric=metric,
-                    matrix=utility_matrix is not None,
+                    matrix=utility_matrix is not None or resamples > 0,
                     runtime=runtime if whole else runtime.quiet(),
                 )
                 gained = itertools.chain.from_iterable(map(by_metric, groups))
+            if resamples and (metric is not None or utility_matrix_in is not None):
+                gained = with_confidences(gained, ChoiceBootstrap(resamples, seed))
             report = _write(out, gained, _OutputLines(first, wanted, ids, runtime=runtime))
         if wanted is None and not ids:
             seen.warn(first, runtime=runtime)
