@@ -266,3 +266,23 @@ def test_weights_say_how_features_are_computed(dragoman, files):
     assert "--lm lm=PATH" in result.err
     weights.write_text("# feature: nonsense\n" + weights.read_text(encoding="utf-8"), encoding="utf-8")
     assert "weights:1: has a comment on a feature" in dragoman("rerank", "apply", *lists, "--weights", weights).err
+
+
+def test_systems_have_names_that_their_files_have_not(dragoman, files):
+    for name in ("dev", "test"):
+        for system, texts in (("a", REFERENCES), ("b", WRONG)):
+            rows = [{"id": i, "hyps": [{"text": text, "score": -1.0}]} for i, text in enumerate(texts)]
+            (files / f"{name}.{system}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    def lists(name, labels=("a=", "b=")):
+        pairs = zip(labels, "ab", strict=True)
+        return [one for label, system in pairs for one in ("--candidates", f"{label}{files / name}.{system}.jsonl")]
+
+    weights = files / "weights"
+    result = dragoman("rerank", "tune", *lists("dev"), "--reference", files / "ref", "--out", weights, "--method", "pro")
+    assert result.code == 0, result.err
+    assert {"system.a", "system.b", "logprob.a", "logprob.b"} == set(Weights.read(weights))
+    applied = dragoman("rerank", "apply", *lists("test"), "--weights", weights)
+    assert applied.out.splitlines() == REFERENCES, applied.err
+    assert "weight for 'system.a'" in dragoman("rerank", "apply", *lists("test", ["", ""]), "--weights", weights).err
+    assert dragoman("mbr", *lists("test"), "--utility", "chrf").code == 0

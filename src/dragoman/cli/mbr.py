@@ -52,7 +52,7 @@ from dragoman.decision.choice_bootstrap import ChoiceBootstrap
 from dragoman.decision.estimators import ESTIMATORS
 from dragoman.decision.expected_utility import UtilityEstimation
 from dragoman.decision.mbr import Mbr
-from dragoman.decision.system_lists import join_systems, system_names
+from dragoman.decision.system_lists import join_systems, named_files
 from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.formats.nbest.format import NBestFormat
 from dragoman.formats.nbest.numbers import read_numbers
@@ -84,7 +84,7 @@ def register(app: typer.Typer) -> None:
             list[Path],
             typer.Option(
                 help="Candidate translations of any system, in one of the formats of n-best lists; repeatable, for"
-                " several systems, which have the same weight."
+                " several systems, which have the same weight; NAME=FILE names one."
             ),
         ],
         evidence: Annotated[
@@ -205,19 +205,20 @@ def register(app: typer.Typer) -> None:
             resamples=resamples,
         )
         # Files of weights and utilities cover all sentences, which are then one block.
-        first, *more = candidates
+        systems = named_files(candidates)
+        first, *more = systems.values()
         whole = bool(more) or any(one is not None for one in (weights, utility_matrix, utility_matrix_in, lists_out))
         with machine.open() as runtime, contextlib.ExitStack() as stack:
             done = None
             if not (whole or (_is_standard(out) and sys.stdout.isatty())):
                 done = stack.enter_context(runtime.stage(f"choosing among {first}"))
-            forms = [chosen_format(path, format_name, format_option, failed) for path in candidates]
+            forms = [chosen_format(path, format_name, format_option, failed) for path in systems.values()]
             kept = lists_out is not None
             read = [
                 _read(path, form, whole, done, runtime, features=kept)
-                for path, form in zip(candidates, forms, strict=True)
+                for path, form in zip(systems.values(), forms, strict=True)
             ]
-            lists = others = seen.watch(_joined(candidates, read, rule) if more else read[0])
+            lists = others = seen.watch(_joined([*systems], read, rule) if more else read[0])
             weights_from = "logprob" if more else weights_from  # they are normalised for each system
             if evidence is not None:
                 same = evidence_format is None and evidence_format_option is None
@@ -293,9 +294,9 @@ def _read(
     raise DataError("has no candidates", path=path, expected="some for each sentence")
 
 
-def _joined(paths: Sequence[Path], read: Sequence[Iterator[NBest]], rule: Mbr) -> Iterator[NBest]:
+def _joined(names: Sequence[str], read: Sequence[Iterator[NBest]], rule: Mbr) -> Iterator[NBest]:
     """Yield the lists of all systems as one block."""
-    systems = dict(zip(system_names(paths), map(next, read), strict=True))
+    systems = dict(zip(names, map(next, read), strict=True))
     yield join_systems(systems, scale=rule.scale, weights_from=rule.weights_from)
 
 
