@@ -83,6 +83,14 @@ def __getattr__(name: str) -> Any:
         if name in names:
             globals()[name] = getattr(import_module(f"dragoman.front.{home}"), name)
             return globals()[name]
+    options = import_module("dragoman.core.options")
+    if name in options.RENAMED_IN_PACKAGE:
+        import warnings
+
+        new = options.RENAMED_IN_PACKAGE[name]
+        warnings.warn(options.renaming(name, new), DeprecationWarning, stacklevel=2)
+        globals()[name] = __getattr__(new)
+        return globals()[name]
     raise AttributeError(f"module 'dragoman' has no attribute '{name}'")
 
 

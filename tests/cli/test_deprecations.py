@@ -2,13 +2,23 @@
 
 import dataclasses
 import inspect
+import warnings
 
 import pytest
 import typer
 
+import dragoman as dm
 from dragoman.cli.main import build_app
 from dragoman.core.errors import UsageError, version
-from dragoman.core.options import RENAMED, Options, accept_old_names, current_names, parse_options, split_options
+from dragoman.core.options import (
+    RENAMED,
+    RENAMED_IN_PACKAGE,
+    Options,
+    accept_old_names,
+    current_names,
+    parse_options,
+    split_options,
+)
 from dragoman.core.progress import DragomanWarning
 from dragoman.evaluation.experiments import plan
 from dragoman.front.normalisation import Normaliser
@@ -125,3 +135,20 @@ def test_constructors_refuse_other_names():
 
 def test_constructors_have_the_signature_of_their_fields():
     assert list(inspect.signature(Loop).parameters) == [field.name for field in dataclasses.fields(Loop)]
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED_IN_PACKAGE.items())
+def test_the_package_has_old_names(monkeypatch, old, new):
+    monkeypatch.delitem(vars(dm), old, raising=False)
+    with pytest.warns(DeprecationWarning, match=f"^{old} is now called {new}; .* dropped in version 0.3$") as warned:
+        exec(f"from dragoman import {old}")  # asks for the name twice
+    assert [one.filename for one in warned] == ["<string>"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert getattr(dm, old) is getattr(dm, new)
+    assert old not in dir(dm)
+
+
+def test_names_that_the_package_never_had_are_unknown():
+    with pytest.raises(AttributeError, match="no attribute 'RisklessResult'"):
+        dm.RisklessResult  # noqa: B018

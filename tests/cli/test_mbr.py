@@ -7,6 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 
+import dragoman as dm
 from dragoman.cli import mbr as mbr_command
 from dragoman.formats.nbest import chunks
 
@@ -274,3 +275,38 @@ def test_evidence_in_another_order(dragoman, moses, tmp_path, monkeypatch):
         outputs.add(("weighted", dragoman(*arguments, "--weights", tmp_path / "weights").out))
     assert len(outputs) == 2
     assert all(len(out.splitlines()) == 40 for _, out in outputs)
+
+
+class TestConfidence:
+    """`--resamples`: how often resampled evidence leads to the same choice."""
+
+    def rated(self, dragoman, tmp_path, *flags):
+        out = tmp_path / "rated.jsonl"
+        result = dragoman("mbr", "--lists-out", out, "--resamples", "300", "--utility", "chrf", *flags)
+        assert result.code == 0, result.err
+        rows = [json.loads(line)["hyps"] for line in out.read_text().splitlines()]
+        found = [{one["text"]: one["features"]["confidence"] for one in row} for row in rows]
+        first = sum(row[0]["features"]["confidence"] for row in rows) / len(rows)
+        assert value(result, "mean confidence of the choices") == pytest.approx(100 * first, abs=0.01)
+        return found
+
+    def test_lists_have_it_and_python_has_the_same(self, dragoman, jsonl, tmp_path):
+        found = self.rated(dragoman, tmp_path, "--candidates", jsonl)
+        assert [sum(row.values()) for row in found] == pytest.approx([1, 1])
+        chosen = dm.mbr(jsonl, utility="chrf", resamples=300)
+        assert [found[s][text] for s, text in enumerate(chosen)] == chosen.confidences.tolist()
+
+    def test_blocks_and_sources_of_utilities_do_not_matter(self, dragoman, jsonl, tmp_path, monkeypatch):
+        whole = dragoman("mbr", "--candidates", jsonl, "--utility", "chrf", "--resamples", "300")
+        monkeypatch.setattr(chunks, "BLOCK_BYTES", 1)
+        cut = dragoman("mbr", "--candidates", jsonl, "--utility", "chrf", "--resamples", "300")
+        assert value(cut, "mean confidence of the choices") == value(whole, "mean confidence of the choices")
+        matrix = tmp_path / "u.npz"
+        first = self.rated(dragoman, tmp_path, "--candidates", jsonl, "--utility-matrix", matrix)
+        assert self.rated(dragoman, tmp_path, "--candidates", jsonl, "--utility-matrix-in", matrix) == first
+        assert self.rated(dragoman, tmp_path, "--candidates", jsonl, "--check", "1") == first
+
+    def test_estimators_are_refused(self, dragoman, jsonl):
+        result = dragoman("mbr", "--candidates", jsonl, "--resamples", "9", "--estimator", "pruned")
+        assert result.code == 2
+        assert "needs all utilities, which pruned does not compute" in result.err

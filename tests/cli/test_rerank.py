@@ -266,3 +266,55 @@ def test_weights_say_how_features_are_computed(dragoman, files):
     assert "--lm lm=PATH" in result.err
     weights.write_text("# feature: nonsense\n" + weights.read_text(encoding="utf-8"), encoding="utf-8")
     assert "weights:1: has a comment on a feature" in dragoman("rerank", "apply", *lists, "--weights", weights).err
+
+
+def test_systems_have_names_that_their_files_have_not(dragoman, files):
+    for name in ("dev", "test"):
+        for system, texts in (("a", REFERENCES), ("b", WRONG)):
+            rows = [{"id": i, "hyps": [{"text": text, "score": -1.0}]} for i, text in enumerate(texts)]
+            (files / f"{name}.{system}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    def lists(name, labels=("a=", "b=")):
+        pairs = zip(labels, "ab", strict=True)
+        return [one for label, system in pairs for one in ("--candidates", f"{label}{files / name}.{system}.jsonl")]
+
+    weights = files / "weights"
+    result = dragoman(
+        "rerank", "tune", *lists("dev"), "--reference", files / "ref", "--out", weights, "--method", "pro"
+    )
+    assert result.code == 0, result.err
+    assert {"system.a", "system.b", "logprob.a", "logprob.b"} == set(Weights.read(weights))
+    applied = dragoman("rerank", "apply", *lists("test"), "--weights", weights)
+    assert applied.out.splitlines() == REFERENCES, applied.err
+    assert "weight for 'system.a'" in dragoman("rerank", "apply", *lists("test", ["", ""]), "--weights", weights).err
+    assert dragoman("mbr", *lists("test"), "--utility", "chrf").code == 0
+
+
+def test_weights_and_a_language_model_move_together(dragoman, files, monkeypatch):
+    home = files / "made"
+    (home / "models").mkdir(parents=True)
+    (home / "models" / "lm.arpa").write_text(ARPA, encoding="utf-8")
+    (files / "elsewhere.arpa").write_text(ARPA, encoding="utf-8")
+    monkeypatch.chdir(home)
+    lists, inside = ["--candidates", files / "list.gz"], home / "models" / "lm.arpa"
+    tune = ["rerank", "tune", *lists, "--reference", files / "ref", "--method", "pro", "--out"]
+    assert dragoman(*tune, "weights", "--lm", "lm=models/lm.arpa").code == 0
+    assert dragoman(*tune, files / "made" / "same", "--lm", f"lm={inside}").code == 0
+    assert dragoman(*tune, "beside", "--lm", "lm=../elsewhere.arpa").code == 0
+    assert dragoman(*tune, "away", "--lm", f"lm={files / 'elsewhere.arpa'}").code == 0
+    assert not any(str(files) in (home / name).read_text() for name in ("weights", "same", "beside"))
+    assert str(files / "elsewhere.arpa") in (home / "away").read_text()
+    moved = files / "moved"
+    monkeypatch.chdir(files)
+    home.rename(moved)
+    for name in ("weights", "same", "beside", "away"):
+        applied = dragoman("rerank", "apply", *lists, "--weights", moved / name)
+        assert applied.code == 0, applied.err
+        assert dm.rerank(files / "list.gz", moved / name) == applied.out.splitlines()
+    (moved / "models" / "lm.arpa").rename(files / "lm.arpa")
+    lost = dragoman("rerank", "apply", *lists, "--weights", "moved/weights")
+    said = " ".join(lost.err.split())
+    assert "lm.arpa as 'lm', which is not there; expected the same as in tuning, or another by --lm lm=PATH" in said
+    assert (
+        dragoman("rerank", "apply", *lists, "--weights", "moved/weights", "--lm", f"lm={files / 'lm.arpa'}").code == 0
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -162,3 +163,12 @@ def samples_of(lists: Sequence[Sequence[tuple[String, float]]], counts: np.ndarr
         segmentations=Ragged.of([[] for _ in lists_.scores], np.int32),
         counts=counts,
     )
+
+
+def choice_shares(utilities: Sequence[Sequence[float]], probabilities: Sequence[float], draws: int) -> list[float]:
+    """The probability of each choice (row) if the evidence is drawn anew: the sum over all ordered resamples."""
+    shares = [0.0] * len(utilities)
+    for drawn in itertools.product(range(len(probabilities)), repeat=draws):
+        means = [math.fsum(row[j] for j in drawn) / draws for row in utilities]
+        shares[means.index(max(means))] += math.prod(probabilities[j] for j in drawn)
+    return shares

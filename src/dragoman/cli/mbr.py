@@ -46,11 +46,13 @@ from dragoman.decision.blocks import (
     join_blocks,
     matching_blocks,
     settle_weights,
+    with_confidences,
 )
+from dragoman.decision.choice_bootstrap import ChoiceBootstrap
 from dragoman.decision.estimators import ESTIMATORS
 from dragoman.decision.expected_utility import UtilityEstimation
 from dragoman.decision.mbr import Mbr
-from dragoman.decision.system_lists import join_systems, system_names
+from dragoman.decision.system_lists import join_systems, named_files
 from dragoman.evaluation.figures.svg import require_matplotlib
 from dragoman.formats.nbest.format import NBestFormat
 from dragoman.formats.nbest.numbers import read_numbers
@@ -82,7 +84,7 @@ def register(app: typer.Typer) -> None:
             list[Path],
             typer.Option(
                 help="Candidate translations of any system, in one of the formats of n-best lists; repeatable, for"
-                " several systems, which have the same weight."
+                " several systems, which have the same weight; NAME=FILE names one."
             ),
         ],
         evidence: Annotated[
@@ -114,6 +116,14 @@ def register(app: typer.Typer) -> None:
         ] = None,
         check: Annotated[
             int, typer.Option(min=0, help="Compare the choices for the first n sentences with the exact ones.")
+        ] = 0,
+        resamples: Annotated[
+            int,
+            typer.Option(
+                min=0,
+                help="Resample the pseudo-references this often (1,000 are usual): the confidence of a choice is the"
+                " share of resamples in which it stays the same.",
+            ),
         ] = 0,
         cache: Annotated[
             Path | None,
@@ -192,21 +202,23 @@ def register(app: typer.Typer) -> None:
             parse_options(ESTIMATORS.get(estimator), estimator_option or []),
             seed=seed,
             check=check,
+            resamples=resamples,
         )
         # Files of weights and utilities cover all sentences, which are then one block.
-        first, *more = candidates
+        systems = named_files(candidates)
+        first, *more = systems.values()
         whole = bool(more) or any(one is not None for one in (weights, utility_matrix, utility_matrix_in, lists_out))
         with machine.open() as runtime, contextlib.ExitStack() as stack:
             done = None
             if not (whole or (_is_standard(out) and sys.stdout.isatty())):
                 done = stack.enter_context(runtime.stage(f"choosing among {first}"))
-            forms = [chosen_format(path, format_name, format_option, failed) for path in candidates]
+            forms = [chosen_format(path, format_name, format_option, failed) for path in systems.values()]
             kept = lists_out is not None
             read = [
                 _read(path, form, whole, done, runtime, features=kept)
-                for path, form in zip(candidates, forms, strict=True)
+                for path, form in zip(systems.values(), forms, strict=True)
             ]
-            lists = others = seen.watch(_joined(candidates, read, rule) if more else read[0])
+            lists = others = seen.watch(_joined([*systems], read, rule) if more else read[0])
             weights_from = "logprob" if more else weights_from  # they are normalised for each system
             if evidence is not None:
                 same = evidence_format is None and evidence_format_option is None
@@ -224,7 +236,7 @@ def register(app: typer.Typer) -> None:
             rule = replace(rule, weights_from=settled)
             blocks = (EvidenceBlock.of(rule, *pair, evidence or first) for pair in pairs)
             if utility_matrix_in is not None:
-                gained, utility = decide_by_utilities(blocks, utility_matrix_in), "utility"
+                gained, utility = decide_by_utilities(blocks, utility_matrix_in, matrix=resamples > 0), "utility"
             elif metric is None:
                 gained = decide_by_estimation(blocks, estimation, runtime=runtime if whole else runtime.quiet())
             else:
@@ -233,10 +245,12 @@ def register(app: typer.Typer) -> None:
                 by_metric = partial(
                     decide_by_metric,
                     metric=metric,
-                    matrix=utility_matrix is not None,
+                    matrix=utility_matrix is not None or resamples > 0,
                     runtime=runtime if whole else runtime.quiet(),
                 )
                 gained = itertools.chain.from_iterable(map(by_metric, groups))
+            if resamples and (metric is not None or utility_matrix_in is not None):
+                gained = with_confidences(gained, ChoiceBootstrap(resamples, seed))
             report = _write(out, gained, _OutputLines(first, wanted, ids, runtime=runtime))
         if wanted is None and not ids:
             seen.warn(first, runtime=runtime)
@@ -280,9 +294,9 @@ def _read(
     raise DataError("has no candidates", path=path, expected="some for each sentence")
 
 
-def _joined(paths: Sequence[Path], read: Sequence[Iterator[NBest]], rule: Mbr) -> Iterator[NBest]:
+def _joined(names: Sequence[str], read: Sequence[Iterator[NBest]], rule: Mbr) -> Iterator[NBest]:
     """Yield the lists of all systems as one block."""
-    systems = dict(zip(system_names(paths), map(next, read), strict=True))
+    systems = dict(zip(names, map(next, read), strict=True))
     yield join_systems(systems, scale=rule.scale, weights_from=rule.weights_from)
 
 

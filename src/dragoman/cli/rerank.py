@@ -33,7 +33,7 @@ from dragoman.core.files import open_output
 from dragoman.core.nbest import NBest
 from dragoman.core.options import parse_options
 from dragoman.core.runtime import Runtime
-from dragoman.decision.system_lists import join_systems, system_names
+from dragoman.decision.system_lists import join_systems, named_files
 from dragoman.evaluation.statistics.cross_validation import CrossValidation, cross_validate
 from dragoman.evaluation.statistics.significance import bootstrap_scores, confidence_interval
 from dragoman.formats.nbest.format import NBestFormat
@@ -66,7 +66,10 @@ from dragoman.tuning.runs.rerank import (
 
 Candidates = Annotated[
     list[Path],
-    typer.Option(help="N-best lists of any system; repeatable, for several systems, which become features."),
+    typer.Option(
+        help="N-best lists of any system; repeatable, for several systems, which become features called by the names of"
+        " the files up to the first dot; NAME=FILE gives another name."
+    ),
 ]
 Features = Annotated[
     list[str] | None,
@@ -168,7 +171,9 @@ def register(app: typer.Typer) -> None:
         by_id, wanted = _references_by_id(reference), output_order(order, source)
         references = read_references(reference, runtime=runtime) if by_id is None else []
         made = _computed_features(feature, lm, utility_feature, length=length)
-        asked = _ListRequest(candidates, format_name, format_option, made, missing_from(missing or "refuse"))
+        asked = _ListRequest(
+            named_files(candidates), format_name, format_option, made, missing_from(missing or "refuse")
+        )
         # Sentences without hypotheses are skipped below, whether or not the file marks them as failed.
         failed = "refuse" if failed == "refuse" else None
         count = len(references[0]) if by_id is None and wanted is None else None
@@ -243,7 +248,7 @@ def register(app: typer.Typer) -> None:
         rule = missing_of_weights(weights) if missing is None else missing_from(missing)
         made = _computed_features(feature, lm, utility_feature, length=length)
         made |= features_of_weights(weights, besides=made)
-        asked = _ListRequest(candidates, format_name, format_option, made, rule)
+        asked = _ListRequest(named_files(candidates), format_name, format_option, made, rule)
         lists, form, own = asked.read(failed=failed, marks=marks, runtime=runtime)
         chosen = _fitting(weights, lists)
         idle = [name for name in lists.features.names if name not in chosen]
@@ -347,7 +352,7 @@ def _pairs(flag: str, kind: str, texts: Sequence[str] | None) -> Iterator[tuple[
 class _ListRequest:
     """Request for n-best lists: files, their format, features besides, and a rule for missing numbers."""
 
-    paths: Sequence[Path]
+    systems: Mapping[str, Path]
     format: str | None
     options: Sequence[str] | None
     features: Mapping[str, ComputedFeature]
@@ -356,7 +361,7 @@ class _ListRequest:
     @property
     def path(self) -> Path:
         """The first file, for messages."""
-        return self.paths[0]
+        return next(iter(self.systems.values()))
 
     def read(
         self,
@@ -367,14 +372,13 @@ class _ListRequest:
         runtime: Runtime,
     ) -> _ListsAndFormat:
         """Read the lists with all features."""
-        forms = [chosen_format(path, self.format, self.options, failed) for path in self.paths]
-        read = [
-            form.read(path, sentences=sentences, runtime=runtime) for form, path in zip(forms, self.paths, strict=True)
-        ]
+        paths = [*self.systems.values()]
+        forms = [chosen_format(path, self.format, self.options, failed) for path in paths]
+        read = [form.read(path, sentences=sentences, runtime=runtime) for form, path in zip(forms, paths, strict=True)]
         own = [*dict.fromkeys(name for lists in read for name in lists.features.names)]
         lists = read[0]
         if len(read) > 1:
-            lists = join_systems(dict(zip(system_names(self.paths), read, strict=True)))
+            lists = join_systems(dict(zip(self.systems, read, strict=True)))
         extra = {name: feature.column(lists, runtime=runtime) for name, feature in self.features.items()}
         try:
             featured = with_features(lists, extra, missing=self.missing, marks=marks, runtime=runtime)

@@ -59,6 +59,10 @@ RENAMED: Mapping[str, str] = {
 }
 
 
+#: New names of what `import dragoman` gives, by their old names.
+RENAMED_IN_PACKAGE: Mapping[str, str] = {"MbrResult": "ChosenTexts"}
+
+
 def current_name(name: str, known: Collection[str]) -> str:
     """Return the current name of an option, if it is among the known names; without a warning.
 

@@ -16,6 +16,7 @@ from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.files import PathLike
 from dragoman.core.nbest import NBest
 from dragoman.core.runtime import Runtime
+from dragoman.decision.choice_bootstrap import ChoiceBootstrap
 from dragoman.decision.diversity import diverse_rows
 from dragoman.decision.expected_utility import UtilityEstimation
 from dragoman.decision.gains import gains_of_blocks
@@ -138,6 +139,8 @@ class BlockDecisions:
     gains: NDArray[np.float64]
     matrix: NDArray[np.float32]
     chosen: Decisions
+    #: The confidence of each hypothesis, if it was asked for.
+    confidences: NDArray[np.float64] | None = None
 
     @classmethod
     def of(cls, block: EvidenceBlock, gains: NDArray[np.float64], matrix: NDArray[np.float32]) -> BlockDecisions:
@@ -145,8 +148,16 @@ class BlockDecisions:
         found = block.hypotheses
         return cls(block, gains, matrix, Decisions.of_best(found.vocab, found.strings, gains, found.sentences))
 
+    def confidences_of_choices(self) -> NDArray[np.float64]:
+        """Return the confidence of the choice of each sentence that has hypotheses; none if they were not asked for."""
+        found = self.block.hypotheses
+        if self.confidences is None:
+            return np.empty(0)
+        order = np.lexsort((-self.gains, found.sentence_numbers))
+        return self.confidences[order[found.sentences[:-1][np.diff(found.sentences) > 0]]]
+
     def rated_lists(self, count: int | None = None, *, diversity: float = 0.0) -> NBest:
-        """Return the distinct candidates, best first, with their expected utility and probability as features.
+        """Return the distinct candidates, best first, with expected utility, probability and confidence as features.
 
         Of each sentence `count` are kept: the best, or with a `diversity` above 0 a set of good and different ones.
         Candidates that an estimator ruled out are left out.
@@ -154,6 +165,7 @@ class BlockDecisions:
         found, lists = self.block.hypotheses, self.block.lists.kept(self.block.hypotheses.rows)
         utilities = np.where(np.isfinite(self.gains), self.gains, 0.0)  # those that were ruled out are not kept
         columns = {"expected_utility": utilities, "probability": found.probabilities}
+        columns |= {} if self.confidences is None else {"confidence": self.confidences}
         added = FeatureRows.of_columns(columns, len(utilities))
         lists = replace(lists, features=FeatureRows.join([lists.features, added]))
         chosen = [self._best(s, count, diversity) for s in range(len(found))]
@@ -179,11 +191,14 @@ class BlockDecisions:
         return order[np.isfinite(gains[order])][:size] + np.int64(begin)
 
 
-def decide_by_utilities(blocks: Iterable[EvidenceBlock], path: Path) -> Iterator[BlockDecisions]:
+def decide_by_utilities(
+    blocks: Iterable[EvidenceBlock], path: Path, *, matrix: bool = False
+) -> Iterator[BlockDecisions]:
     """Decide by gains that another program computed."""
     for block in blocks:
-        known = Utilities.read(path, block.lists, block.others)
-        yield BlockDecisions.of(block, known.expected(block.hypotheses, block.posterior), np.empty(0, np.float32))
+        known, sides = Utilities.read(path, block.lists, block.others), (block.hypotheses, block.posterior)
+        cells = known.cells(*sides) if matrix else np.empty(0, np.float32)
+        yield BlockDecisions.of(block, known.expected(*sides), cells)
 
 
 def decide_by_estimation(
@@ -191,8 +206,9 @@ def decide_by_estimation(
 ) -> Iterator[BlockDecisions]:
     """Decide by expected utilities that an estimator computes."""
     for block in blocks:
-        gains = estimation.expected(block.hypotheses, block.posterior, block.lists.sources, runtime=runtime)
-        yield BlockDecisions.of(block, gains, np.empty(0, np.float32))
+        found = estimation.estimates(block.hypotheses, block.posterior, block.lists.sources, runtime=runtime)
+        decided = BlockDecisions.of(block, found.values, np.empty(0, np.float32))
+        yield replace(decided, confidences=found.confidences)
 
 
 def decide_by_metric(
@@ -212,3 +228,12 @@ def decide_by_metric(
 
     for gains, cells in gains_of_blocks(metric, sides(), matrix=matrix, runtime=runtime):
         yield BlockDecisions.of(waiting.popleft(), gains, cells)
+
+
+def with_confidences(decided: Iterable[BlockDecisions], bootstrap: ChoiceBootstrap) -> Iterator[BlockDecisions]:
+    """Yield decisions that have all gains with the confidences of their hypotheses."""
+    before = 0
+    for one in decided:
+        sides = one.block.hypotheses, one.block.posterior
+        yield replace(one, confidences=bootstrap.confidences(one.matrix, *sides, before=before))
+        before += len(one.block.hypotheses)

@@ -5,18 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.runtime import Runtime
-from dragoman.decision.estimators.estimator import Estimator, SentenceEvidence
+from dragoman.decision.choice_bootstrap import ChoiceBootstrap
+from dragoman.decision.estimators.estimator import BatchEstimate, Estimator, SentenceEvidence
 from dragoman.decision.estimators.exact import Exact
-from dragoman.decision.gains import check_sides
+from dragoman.decision.gains import check_sides, gains_of_blocks
 from dragoman.decision.posterior import Posterior
 from dragoman.metrics.pair_scores import PairScorer
-from dragoman.metrics.utility import needs_source
+from dragoman.metrics.utility import MetricUtility, needs_source
 
 Vector = NDArray[np.float64]
 
@@ -53,15 +55,35 @@ class EstimationReport:
     regret: Regret = field(default_factory=Regret)
 
 
+class Estimates(NamedTuple):
+    """Expected utilities of hypotheses, -inf for those that were ruled out, and their confidences if asked for."""
+
+    values: Vector
+    confidences: Vector | None
+
+
 class UtilityEstimation:
     """Estimates expected utilities block by block, and reports what that took.
 
-    The exact choice of the first `check` sentences is computed as well; its calls are not counted.
+    The exact choice of the first `check` sentences is computed as well; its calls are not counted. With `resamples`,
+    the confidence of choices is estimated by a bootstrap.
     """
 
-    def __init__(self, scorer: PairScorer, estimator: Estimator = Exact(), *, seed: int = 1, check: int = 0):
+    def __init__(
+        self,
+        scorer: PairScorer,
+        estimator: Estimator = Exact(),
+        *,
+        seed: int = 1,
+        check: int = 0,
+        resamples: int = 0,
+    ):
+        if resamples and not isinstance(estimator, Exact):
+            found = f"the confidence of choices needs all utilities, which {estimator.name} does not compute"
+            raise UsageError(f"{found}; expected the estimator exact, or no resamples")
         self.report = EstimationReport()
         self._scorer, self._estimator, self._seed, self._check = scorer, estimator, seed, check
+        self._bootstrap = ChoiceBootstrap(resamples, seed) if resamples else None
 
     def expected(
         self,
@@ -72,11 +94,23 @@ class UtilityEstimation:
         runtime: Runtime = Runtime(),
     ) -> Vector:
         """Return the expected utility of each hypothesis; -inf for hypotheses that the estimator ruled out."""
+        return self.estimates(hypotheses, evidence, sources, runtime=runtime).values
+
+    def estimates(
+        self,
+        hypotheses: Posterior,
+        evidence: Posterior,
+        sources: Sequence[str] | None = None,
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> Estimates:
+        """Return the expected utility and the confidence of each hypothesis."""
         check_sides(hypotheses, evidence, self.report.sentences)
         if needs_source(self._scorer.utility) and sources is None:
             raise DataError("the utility needs source texts, and the lists have none", expected="lists with sources")
         begin = time.perf_counter()
-        at_once = self._estimator.batch(self._scorer.utility, hypotheses, evidence, runtime)
+        confidences = None if self._bootstrap is None else np.empty(len(hypotheses.strings))
+        at_once = self._at_once(hypotheses, evidence, confidences, runtime)
         if at_once is not None:
             self.report.seconds += time.perf_counter() - begin
             self.report.calls += at_once.calls
@@ -87,13 +121,30 @@ class UtilityEstimation:
                     if sentence.hypotheses:
                         if at_once is None:
                             found[rows] = self._estimate(sentence, self.report.sentences + s)
+                            if self._bootstrap is not None and confidences is not None:
+                                matrix = sentence.matrix()  # all pairs are known
+                                draws = int(evidence.sizes[s])
+                                confidences[rows] = self._bootstrap.shares(
+                                    matrix, sentence.probabilities, draws, self.report.sentences + s
+                                )
                         if self.report.sentences + s < self._check:
                             self._measure(sentence, found[rows])
                         self._scorer.forget()
                     progress(1)
         self.report.sentences += len(hypotheses)
         self.report.pairs += int(np.diff(hypotheses.sentences) @ np.diff(evidence.sentences))
-        return found
+        return Estimates(found, confidences)
+
+    def _at_once(
+        self, hypotheses: Posterior, evidence: Posterior, confidences: Vector | None, runtime: Runtime
+    ) -> BatchEstimate | None:
+        """Estimate all sentences by a kernel, if there is one; fill in confidences."""
+        utility = self._scorer.utility
+        if self._bootstrap is None or confidences is None or not isinstance(utility, MetricUtility):
+            return self._estimator.batch(utility, hypotheses, evidence, runtime)
+        ((values, cells),) = gains_of_blocks(utility.metric, [(hypotheses, evidence)], matrix=True, runtime=runtime)
+        confidences[:] = self._bootstrap.confidences(cells, hypotheses, evidence, before=self.report.sentences)
+        return BatchEstimate(values, len(cells))
 
     def _sentences(
         self, hypotheses: Posterior, evidence: Posterior, sources: Sequence[str] | None

@@ -24,7 +24,8 @@ WeightsFrom = Literal["logprob", "score", "uniform"]
 class Posterior:
     """Sentence `s` has the distinct strings `sentences[s]` to `sentences[s + 1]`, in the order of the evidence.
 
-    String `i` has the probability `probabilities[i]`; `rows[i]` is its first row in the evidence.
+    String `i` has the probability `probabilities[i]`; `rows[i]` is its first row in the evidence. The evidence of
+    sentence `s` has `sizes[s]` strings, equal ones included.
     """
 
     vocab: Vocab
@@ -32,6 +33,7 @@ class Posterior:
     strings: Ragged[np.int32]
     probabilities: NDArray[np.float64]
     rows: NDArray[np.int64]
+    sizes: NDArray[np.int64]
 
     @classmethod
     def of_nbest(cls, nbest: NBest, scale: float = 1.0, weights_from: WeightsFrom | None = None) -> Posterior:
@@ -46,7 +48,8 @@ class Posterior:
         hopeless = np.flatnonzero((best == -np.inf) & (np.diff(nbest.sentences) > 0))
         if len(hopeless):
             raise DataError(f"all hypotheses of {nbest.called(int(hopeless[0]))} have probability 0")
-        return cls._of_weights(nbest.vocab, nbest.sentences, nbest.hypotheses, np.exp(scores - best[sentence]))
+        weights = np.exp(scores - best[sentence])
+        return cls._of_weights(nbest.vocab, nbest.sentences, nbest.hypotheses, weights, np.diff(nbest.sentences))
 
     @classmethod
     def of_samples(cls, samples: Samples, scale: float = 1.0) -> Posterior:
@@ -54,11 +57,18 @@ class Posterior:
         if scale != 1.0:
             raise UsageError(f"scale is {scale:g}; samples have the scale at which they were drawn, so expected 1")
         counts = samples.counts.sum(axis=1).astype(np.float64)
-        return cls._of_weights(samples.vocab, samples.sentences, samples.hypotheses, counts)
+        sentence = np.repeat(np.arange(len(samples.sentences) - 1), np.diff(samples.sentences))
+        sizes = np.bincount(sentence, counts, minlength=len(samples.sentences) - 1).astype(np.int64)
+        return cls._of_weights(samples.vocab, samples.sentences, samples.hypotheses, counts, sizes)
 
     @classmethod
     def _of_weights(
-        cls, vocab: Vocab, sentences: NDArray[np.int64], strings: Ragged[np.int32], weights: NDArray[np.float64]
+        cls,
+        vocab: Vocab,
+        sentences: NDArray[np.int64],
+        strings: Ragged[np.int32],
+        weights: NDArray[np.float64],
+        sizes: NDArray[np.int64],
     ) -> Posterior:
         sentence = np.repeat(np.arange(len(sentences) - 1), np.diff(sentences))
         numbers = number_strings(sentences, strings)
@@ -71,6 +81,7 @@ class Posterior:
             strings=strings.take(rows),
             probabilities=masses / totals[sentence[rows]],
             rows=rows,
+            sizes=sizes,
         )
 
     def __len__(self) -> int:
@@ -96,6 +107,7 @@ class Posterior:
             text.sentences,
             self.probabilities[begin:stop],
             self.rows[begin:stop],
+            self.sizes[first:end],
         )
 
     def top(self, count: int | None) -> Posterior:
@@ -112,6 +124,7 @@ class Posterior:
             self.strings.take(kept),
             self.probabilities[kept],
             self.rows[kept],
+            self.sizes,
         )
 
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from dragoman.core.errors import DataError, UsageError
 from dragoman.core.feature_rows import FeatureRows
-from dragoman.core.files import PathLike
 from dragoman.core.nbest import NBest
 from dragoman.decision.posterior import WeightsFrom, hypothesis_scores
 
@@ -23,16 +22,32 @@ from dragoman.decision.posterior import WeightsFrom, hypothesis_scores
 SYSTEM, SYSTEM_LOGPROB = "system.", "logprob."
 
 
-def system_names(paths: Sequence[PathLike]) -> list[str]:
-    """Return a short name for each file: what comes before the first dot of its name, or the whole name.
+def named_files(paths: Sequence[Path]) -> dict[str, Path]:
+    """Return files by the names of their systems: NAME=FILE, or a file, whose name counts up to its first dot.
 
-    >>> system_names(["out/a.jsonl", "b.nbest.gz"]), system_names(["x/test.jsonl", "y/test.jsonl"])
-    (['a', 'b'], ['x/test.jsonl', 'y/test.jsonl'])
+    Files whose names are equal up to the first dot are called by their paths.
+
+    >>> named_files([Path("out/a.jsonl"), Path("b=test.b.jsonl")])
+    {'a': PosixPath('out/a.jsonl'), 'b': PosixPath('test.b.jsonl')}
+    >>> [*named_files([Path("x/test.jsonl"), Path("y/test.jsonl")])]
+    ['x/test.jsonl', 'y/test.jsonl']
     """
-    names = [Path(path).name.partition(".")[0] for path in paths]
-    if len({*map(str, paths)}) < len(paths):
+    pairs = [_named(path) for path in paths]
+    if len({path for _, path in pairs}) < len(pairs):
         raise UsageError("a file of candidates is given twice; expected another for each system")
-    return names if len(set(names)) == len(names) and all(names) else [*map(str, paths)]
+    given = [name for name, _ in pairs if name]
+    twice = next((name for name in given if given.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"two files of candidates are called '{twice}'; expected another name for each system")
+    short = [name or path.name.partition(".")[0] for name, path in pairs]
+    distinct = len({*short}) == len(short) and all(short)
+    return {found if distinct else name or str(path): path for found, (name, path) in zip(short, pairs, strict=True)}
+
+
+def _named(path: Path) -> tuple[str, Path]:
+    """Return the name of NAME=FILE and the file; the name of a file that is there is its own."""
+    name, equals, file = str(path).partition("=")
+    return (name, Path(file)) if equals and name and file and "/" not in name and not path.exists() else ("", path)
 
 
 def join_systems(systems: Mapping[str, NBest], *, scale: float = 1.0, weights_from: WeightsFrom | None = None) -> NBest:

@@ -73,12 +73,9 @@ class Utilities:
         evidence, have the gain of the first of them.
         """
         values = np.zeros(len(hypotheses.strings))
-        for s, matrix in enumerate(self.matrices):
-            ours = slice(int(hypotheses.sentences[s]), int(hypotheses.sentences[s + 1]))
-            theirs = slice(int(evidence.sentences[s]), int(evidence.sentences[s + 1]))
-            rows = np.searchsorted(self.candidate_rows[s], hypotheses.rows[ours])
-            columns = np.searchsorted(self.evidence_rows[s], evidence.rows[theirs])
-            values[ours] = matrix[np.ix_(rows, columns)].astype(np.float64) @ evidence.probabilities[theirs]
+        for s in range(len(self.matrices)):
+            ours, theirs = (slice(*side.sentences[s : s + 2].tolist()) for side in (hypotheses, evidence))
+            values[ours] = self._matrix(s, hypotheses, evidence) @ evidence.probabilities[theirs]
         if self.known is not None and np.array_equal(self.known[1], evidence.probabilities):
             # The file's own expectations have more digits than its gains, so that ties stay ties. They do not count if
             # the gains in the file were changed.
@@ -86,6 +83,18 @@ class Utilities:
             if expected.shape == values.shape and np.allclose(expected, values, rtol=1e-5, atol=1e-6):
                 return expected
         return values
+
+    def cells(self, hypotheses: Posterior, evidence: Posterior) -> NDArray[np.float32]:
+        """Return all gains of distinct strings, sentence by sentence, hypothesis by hypothesis."""
+        found = [self._matrix(s, hypotheses, evidence).ravel() for s in range(len(self.matrices))]
+        return np.concatenate([np.empty(0), *found]).astype(np.float32)
+
+    def _matrix(self, s: int, hypotheses: Posterior, evidence: Posterior) -> NDArray[np.float64]:
+        """Return the gains of the distinct strings of a sentence."""
+        ours, theirs = (slice(*side.sentences[s : s + 2].tolist()) for side in (hypotheses, evidence))
+        rows = np.searchsorted(self.candidate_rows[s], hypotheses.rows[ours])
+        columns = np.searchsorted(self.evidence_rows[s], evidence.rows[theirs])
+        return self.matrices[s][np.ix_(rows, columns)].astype(np.float64)
 
 
 def _arrays(path: PathLike) -> NDArray[Any] | dict[str, NDArray[Any]]:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from dragoman.core.display import shorten
-from dragoman.core.errors import DataError, UsageError
+from dragoman.core.errors import UsageError
 from dragoman.core.feature_rows import FeatureRows
 from dragoman.core.nbest import NBest
 from dragoman.formats.nbest.format import NBEST_FORMATS, sniff
-from dragoman.formats.nbest.json_rows import FailurePolicy
+from dragoman.formats.nbest.json_rows import FailurePolicy, Failures
 from dragoman.formats.nbest.order import IdOrderCheck, RequestedOrder, read_ids
 from dragoman.front.texts import File, file_of
 
@@ -79,19 +79,32 @@ def given_lists(
         return _of_frame(candidates).arranged(order)
     if isinstance(candidates, Mapping):
         ids = tuple(name if isinstance(name, int) else str(name) for name in candidates)
-        return _of_rows([*candidates.values()], ids).arranged(order)
-    return _of_rows([*candidates]).arranged(order)
+        given = _of_rows([*candidates.values()], ids)
+    else:
+        given = _of_rows([*candidates])
+    return _without_failures(given, failed or "empty").arranged(order)
 
 
 def _of_rows(rows: Sequence[Sequence[Candidate]], ids: tuple[int | str, ...] | None = None) -> GivenLists:
     alone = next((row for row in rows if isinstance(row, str)), None)
     if alone is not None:
         raise UsageError(f"found '{shorten(alone)}' for a sentence; expected a list of its candidates, or a Path")
-    empty = next((i for i, row in enumerate(rows) if not len(row)), None)
-    if empty is not None:
-        raise DataError(f"sentence {empty + 1} has no candidates", expected="some for each")
     every = [_fields(one, i) for i, row in enumerate(rows) for one in row]
     return _of_fields(every, np.cumsum([0, *map(len, rows)]), ids)
+
+
+def _without_failures(given: GivenLists, failed: FailurePolicy) -> GivenLists:
+    """Count, skip or refuse sentences without candidates, as in a file."""
+    lists, failures = given.lists, Failures(failed)
+    empty = np.diff(lists.sentences) == 0
+    for i in np.flatnonzero(empty).tolist():
+        failures.add(lists.called(i), "an empty list", "the candidates", i + 1)
+    failures.seen = len(lists)
+    failures.warn("the candidates")
+    if failed != "skip" or not empty.any():
+        return given
+    kept = lists.take(np.flatnonzero(~empty))
+    return GivenLists(replace(kept, ids=lists.ids and kept.ids), given.texts)
 
 
 def _fields(candidate: Candidate, sentence: int) -> Mapping[str, Any]:

@@ -64,6 +64,7 @@ def mbr(
     scale: float = 1.0,
     weights_from: str | None = None,
     check: int = 0,
+    resamples: int = 0,
     cache: PathLike[str] | bool = False,
     seed: int = 1,
     format: str | None = None,  # noqa: A002 (the name that the command has)
@@ -80,8 +81,9 @@ def mbr(
     function of hypotheses and references (and sources), or an object with `score(hypotheses, references, sources)`;
     higher is better. It is called in batches of pairs of strings. `estimator` computes expected utilities with fewer
     calls ("pruned", "centroids", "low-rank", "aggregated", "coarse-to-fine"), and `options` are its options. `check`
-    compares its choices with the exact ones for this many sentences. `cache` keeps the scores of utilities that have a
-    signature: a file, or True for the user's cache.
+    compares its choices with the exact ones for this many sentences. `resamples` draws the evidence anew that often
+    (1,000 are usual), and `confidences` of the result are the shares with the same choice. `cache` keeps the scores of
+    utilities that have a signature: a file, or True for the user's cache.
 
     `evidence` are the pseudo-references, by default the candidates. A string of the evidence has the weight exp(scale ·
     score); all weights are equal if there are no scores, or if `weights_from` is "uniform", as for samples. `order`
@@ -113,18 +115,20 @@ def mbr(
         ESTIMATORS.get(estimator).from_dict(options or {}),
         seed=seed,
         check=check,
+        resamples=resamples,
     )
     known = given.lists.sources if sources is None else lines_of(sources)
     if known is not None and len(known) != len(hypotheses):
         raise DataError(f"there are {len(known)} sources for {len(hypotheses)} lists", expected="one for each")
     with open_runtime(cluster, threads) as runtime:
-        values = estimation.expected(hypotheses, posterior, known, runtime=runtime)
+        found = estimation.estimates(hypotheses, posterior, known, runtime=runtime)
     rated = RatedCandidates(
         [given.texts[row] for row in hypotheses.rows.tolist()],
         hypotheses.sentences,
-        values,
+        found.values,
         hypotheses.probabilities,
         given.lists.sentence_ids,
+        found.confidences,
     )
     return ChosenTexts.of_best(rated, estimation.report)
 
@@ -168,7 +172,8 @@ def rerank(
     if not isinstance(weights, Mapping):
         kept = features_of_weights(weights, besides=columns)
         columns |= {name: feature.column(given.lists, runtime=Runtime()) for name, feature in kept.items()}
-    featured = with_features(given.lists, columns, missing=missing_from(missing), marks=marks)
+    counted = replace(given.lists, rows=np.arange(len(given.texts)))
+    featured = with_features(counted, columns, missing=missing_from(missing), marks=marks)
     lists = GivenLists(featured, featured.texts()).arranged(order).lists
     unknown = [name for name in chosen if name not in lists.features.names]
     if unknown:
@@ -177,7 +182,8 @@ def rerank(
     owners = np.repeat(np.arange(len(best)), np.diff(best.sentences))
     shares = np.exp(best.scores - best.scores[best.sentences[:-1][owners]])
     shares /= np.bincount(owners, shares, minlength=len(best))[owners]
-    texts = Corpus(best.vocab, best.hypotheses).lines()
+    assert best.rows is not None
+    texts = [given.texts[row] for row in best.rows.tolist()]
     return ChosenTexts.of_best(RatedCandidates(texts, best.sentences, best.scores, shares, best.sentence_ids))
 
 

@@ -29,6 +29,8 @@ class RatedCandidates:
     values: Vector
     probabilities: Vector
     ids: tuple[int | str, ...]
+    #: The share of resamples of the evidence in which a candidate is the best, if it was asked for.
+    confidences: Vector | None = None
 
     def order(self, sentence: int) -> NDArray[np.int64]:
         """Return the candidates of a sentence, best first; the first among equals comes first."""
@@ -68,6 +70,12 @@ class ChosenTexts(list[str]):
         """The probability of each chosen text in the evidence: a first idea of how sure a choice is."""
         return self._of_choices(self.candidates.probabilities)
 
+    @property
+    def confidences(self) -> Vector | None:
+        """The share of resamples of the evidence with the same choice; None unless `mbr` was given `resamples`."""
+        known = self.candidates.confidences
+        return None if known is None else self._of_choices(known)
+
     def nbest(self, count: int) -> list[list[str]]:
         """Return the best candidates of each sentence, best first."""
         known = self.candidates
@@ -83,19 +91,18 @@ class ChosenTexts(list[str]):
         return found
 
     def frame(self) -> Any:
-        """Return a pandas frame with a row per candidate: sentence, rank, text, value and probability."""
+        """Return a pandas frame with a row per candidate: sentence, rank, text, value, probability, confidence."""
         known = self.candidates
         rows = np.concatenate([np.empty(0, np.int64), *(known.order(s) for s in range(len(self)))])
         sizes = np.diff(known.sentences)
-        return frame(
-            {
-                "sentence": np.repeat(np.array(known.ids, object), sizes),
-                "rank": np.arange(len(rows)) - np.repeat(known.sentences[:-1], sizes) + 1,
-                "text": [known.texts[i] for i in rows.tolist()],
-                "value": known.values[rows],
-                "probability": known.probabilities[rows],
-            }
-        )
+        columns: dict[str, Any] = {
+            "sentence": np.repeat(np.array(known.ids, object), sizes),
+            "rank": np.arange(len(rows)) - np.repeat(known.sentences[:-1], sizes) + 1,
+            "text": [known.texts[i] for i in rows.tolist()],
+            "value": known.values[rows],
+            "probability": known.probabilities[rows],
+        }
+        return frame(columns | ({} if known.confidences is None else {"confidence": known.confidences[rows]}))
 
     def _repr_html_(self) -> str:
         """Show the best candidates of the first sentences, for notebooks."""

@@ -42,7 +42,7 @@ def posterior(sizes):
     text = Corpus.from_lines(" ".join(f"w{w}" for w in rng.integers(0, 99, 5)) for _ in range(sum(sizes)))
     probabilities = np.repeat(1 / np.maximum(sizes, 1), sizes)
     bounds = np.cumsum([0, *sizes])
-    return Posterior(text.vocab, bounds, text.sentences, probabilities, np.arange(sum(sizes)))
+    return Posterior(text.vocab, bounds, text.sentences, probabilities, np.arange(sum(sizes)), np.array(sizes))
 
 
 @pytest.mark.parametrize("runtime", [Runtime(threads=2), Runtime(workers=Elsewhere(2))], ids=["threads", "elsewhere"])

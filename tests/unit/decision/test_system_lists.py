@@ -1,12 +1,14 @@
 """Candidates of several systems together."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import dragoman as dm
 from dragoman.core.errors import DataError, UsageError
 from dragoman.decision.posterior import Posterior
-from dragoman.decision.system_lists import join_systems, system_names
+from dragoman.decision.system_lists import join_systems, named_files
 from dragoman.front.candidate_lists import given_lists
 
 
@@ -64,8 +66,24 @@ def test_lists_that_do_not_match_are_refused():
 
 
 def test_names_of_files():
-    assert system_names(["out/a.jsonl", "b.nbest.gz"]) == ["a", "b"]
-    assert system_names(["a.1.jsonl", "a.2.jsonl"]) == ["a.1.jsonl", "a.2.jsonl"]
+    def names(*texts):
+        return [*named_files([Path(text) for text in texts])]
+
+    assert names("out/a.jsonl", "b.nbest.gz") == ["a", "b"]
+    assert names("a.1.jsonl", "a.2.jsonl") == ["a.1.jsonl", "a.2.jsonl"]
+    assert names("a=dev.a.jsonl", "b=dev.b.jsonl") == names("a=test.a.jsonl", "b=test.b.jsonl") == ["a", "b"]
+    assert names("x=dev.a.jsonl", "dev.b.jsonl", "dev.c.jsonl") == ["x", "dev.b.jsonl", "dev.c.jsonl"]
+    assert names("out=1/a.jsonl", "runs/lr=1/b.jsonl") == ["out", "b"]
+    with pytest.raises(UsageError, match="two files of candidates are called 'a'; expected another name for each"):
+        names("a=1.jsonl", "a=2.jsonl")
+    with pytest.raises(UsageError, match="is given twice"):
+        names("a=1.jsonl", "b=1.jsonl")
+
+
+def test_a_file_that_is_there_keeps_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lr=1.jsonl").write_text("")
+    assert named_files([Path("lr=1.jsonl"), Path("lr=2.jsonl")]) == {"lr=1": Path("lr=1.jsonl"), "lr": Path("2.jsonl")}
 
 
 def test_a_system_that_is_better_is_preferred_by_tuned_weights():

@@ -7,6 +7,7 @@ import pytest
 
 import dragoman as dm
 from dragoman.core.errors import DataError, UsageError
+from dragoman.core.progress import DragomanWarning
 from dragoman.front.candidate_lists import given_lists
 
 ROWS = [["the cat sat", "a cat sat", "dogs", "the cat sat"], ["it rains", "rain"]]
@@ -56,6 +57,39 @@ class TestForms:
         lists = [["a  cat\nsat", "dogs", "a  cat\nsat"], ["", " b "]]
         assert dm.mbr(lists, utility="chrf") == ["a  cat\nsat", " b "]
 
+    def test_reranking_keeps_white_space_and_lines(self):
+        lists = {"x": ["a  cat\nsat", "dogs", "a  cat\nsat"], "y": ["", " b "], "z": ["one\ntwo"]}
+        quality = [1.0, np.nan, 2.0, 0.0, 3.0, 0.0]
+        order = ["z", "y", "x"]
+        with pytest.warns(DragomanWarning, match="1 of 6 hypotheses have no 'quality'"):
+            found = dm.rerank(lists, {"quality": 1.0}, features={"quality": quality}, missing="drop", order=order)
+        assert found == ["one\ntwo", " b ", "a  cat\nsat"]
+        assert found.nbest(2)[1] == [" b ", ""]
+
+    def test_sentences_without_candidates_are_as_in_a_file(self, tmp_path):
+        lists = [["the cat", "a cat"], [], ["dogs"], []]
+        path = tmp_path / "lists.jsonl"
+        path.write_text("".join(f"{json.dumps({'id': i, 'hyps': row})}\n" for i, row in enumerate(lists)))
+        for given in (lists, path, dict(enumerate(lists))):
+            with pytest.warns(DragomanWarning, match="2 of 4 sentences have no hypotheses and are left empty"):
+                found = dm.mbr(given, utility="chrf")
+            assert found == ["the cat", "", "dogs", ""]
+            assert np.isnan(found.scores).tolist() == [False, True, False, True]
+            with pytest.warns(DragomanWarning, match="2 of 4 sentences have no hypotheses and are left out"):
+                assert dm.mbr(given, utility="chrf", failed="skip") == ["the cat", "dogs"]
+            with pytest.raises(DataError, match="has no hypotheses"):
+                dm.mbr(given, utility="chrf", failed="refuse")
+            with pytest.warns(DragomanWarning, match="are left empty"):
+                assert dm.rerank(given, {"f": 1.0}, features={"f": [1, 2, 3]}) == ["a cat", "", "dogs", ""]
+        with pytest.warns(DragomanWarning, match="sentence 2 .an empty list., sentence 4 .an empty list."):
+            dm.mbr(lists, utility=lambda ours, theirs: [float(a == b) for a, b in zip(ours, theirs, strict=True)])
+
+    def test_tuning_leaves_out_sentences_without_candidates(self):
+        lists, features = [["a cat sat", "the cat sat"], [], ["a dog", "dogs"]], {"the": [0.0, 1.0, 1.0, 0.0]}
+        with pytest.warns(DragomanWarning, match="1 of 3 sentences have no hypotheses"):
+            weights = dm.tune_reranker(lists, ["the cat sat", "x", "a dog"], metric="chrf", features=features)
+        assert weights["the"] > 0
+
     def test_texts_that_differ_in_white_space_count_as_one(self):
         found = dm.mbr([["a cat", "a  cat", "dogs"]], utility="chrf")
         assert found.candidates.texts == ["a cat", "dogs"]
@@ -65,7 +99,6 @@ class TestForms:
         ("wrong", "said"),
         [
             (["a sentence"], "expected a list of its candidates"),
-            ([["a"], []], "sentence 2 has no candidates"),
             ([[{"score": 1.0}]], "a candidate of sentence 1 has no 'text'"),
             ([[7]], "found int as a candidate of sentence 1"),
             ([[{"text": "a", "score": "high"}]], "expected a number"),

@@ -75,5 +75,5 @@ def test_a_missing_number_is_refused_by_default(lists):
 
 
 def test_candidates_are_counted_from_one():
-    with pytest.raises(DataError, match="sentence 2 has no candidates"):
-        dm.mbr([["a"], []])
+    with pytest.raises(DataError, match="sentence 2 has no hypotheses"):
+        dm.mbr([["a"], []], failed="refuse")

@@ -24,6 +24,7 @@ class MbrReport:
         self._first: BlockDecisions | None = None
         self._sentences = self._filled = self._candidates = self._distinct = self._changed = 0
         self._first_gain = self._chosen_gain = 0.0
+        self._confidence: float | None = None
 
     @property
     def first(self) -> BlockDecisions:
@@ -46,6 +47,8 @@ class MbrReport:
         self._changed += sum(after[i] != text for i, text in zip(filled.tolist(), before, strict=True))
         self._first_gain = _added(self._first_gain, one.gains[firsts])
         self._chosen_gain = _added(self._chosen_gain, one.chosen.values[filled])
+        if one.confidences is not None:
+            self._confidence = _added(self._confidence or 0.0, one.confidences_of_choices())
 
     def show(self, path: Path, utility: str, estimation: EstimationReport | None, *, runtime: Runtime) -> None:
         """Print the statistics."""
@@ -61,6 +64,8 @@ class MbrReport:
         if math.isfinite(self._first_gain):  # no first candidate was ruled out
             rows.append((f"expected {utility}, first candidates", self._first_gain / self._filled))
         rows.append((f"expected {utility}, chosen candidates", self._chosen_gain / self._filled))
+        if self._confidence is not None:
+            rows.append(("mean confidence of the choices, in percent", 100 * self._confidence / self._filled))
         if estimation is not None:
             rows += _estimation_rows(estimation)
         console = terminal.diagnostics()

@@ -35,6 +35,10 @@ class SentenceEvidence:
         found = self.pairs(np.repeat(hypotheses, len(evidence)), np.tile(evidence, len(hypotheses)))
         return found.reshape(len(hypotheses), len(evidence))
 
+    def matrix(self) -> NDArray[np.float64]:
+        """Return the utilities of all hypotheses (rows) against all evidence (columns)."""
+        return self.scores(np.arange(len(self.hypotheses)), np.arange(len(self.evidence)))
+
     def pairs(self, hypotheses: Rows, evidence: Rows) -> Vector:
         """Return the utility of each pair."""
         return self.scorer.score(

@@ -34,5 +34,4 @@ class Exact(Estimator):
 
     def expected(self, sentence: SentenceEvidence, rng: np.random.Generator) -> Vector:
         """Return the expected utility of each hypothesis."""
-        everything = np.arange(len(sentence.hypotheses)), np.arange(len(sentence.evidence))
-        return sentence.scores(*everything) @ sentence.probabilities
+        return sentence.matrix() @ sentence.probabilities

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -41,8 +42,6 @@ class ComputedFeature:
     @classmethod
     def of(cls, kind: Literal["file", "lm", "utility", "length"], source: str = "") -> ComputedFeature:
         """Return a feature with the digest of what computes it."""
-        if kind in ("file", "lm"):
-            source = str(Path(source).absolute())
         return cls(kind, source, _content(kind, source))
 
     def column(self, lists: NBest, *, runtime: Runtime) -> NDArray[np.float64]:
@@ -58,10 +57,34 @@ class ComputedFeature:
         return utility_scores(lists, utility, cache=store, runtime=runtime)
 
 
-def feature_notes(features: Mapping[str, ComputedFeature]) -> str:
-    """Return comments for a file of weights, one line for each feature."""
-    rows = ({"name": name} | {key: one for key, one in asdict(made).items() if one} for name, made in features.items())
+def feature_notes(features: Mapping[str, ComputedFeature], folder: Path) -> str:
+    """Return comments for a file of weights in a folder, one line for each feature.
+
+    Language models are named relative to the folder, so that both can be moved together; a path that was given as
+    absolute and leads elsewhere stays so.
+    """
+    rows = (
+        {"name": name} | {key: one for key, one in asdict(_stored(made, folder)).items() if one}
+        for name, made in features.items()
+    )
     return "".join(f"{_NOTE}{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+
+
+def _stored(feature: ComputedFeature, folder: Path) -> ComputedFeature:
+    """Return a feature as a file of weights in a folder has it."""
+    if feature.kind != "lm":
+        return feature
+    home, source = folder.absolute(), Path(feature.source)
+    if source.is_absolute() and not source.is_relative_to(home):
+        return feature
+    return replace(feature, source=os.path.relpath(source.absolute(), home))
+
+
+def _found(feature: ComputedFeature, folder: Path) -> ComputedFeature:
+    """Return a feature of a file of weights in a folder, with the path from here."""
+    if feature.kind != "lm":
+        return feature
+    return replace(feature, source=os.path.normpath(folder.absolute() / feature.source))
 
 
 def features_of_weights(path: PathLike, *, besides: Collection[str] = ()) -> dict[str, ComputedFeature]:
@@ -76,7 +99,7 @@ def features_of_weights(path: PathLike, *, besides: Collection[str] = ()) -> dic
             continue
         try:
             row = json.loads(line.removeprefix(_NOTE))
-            name, feature = str(row.pop("name")), ComputedFeature(**row)
+            name, feature = str(row.pop("name")), _found(ComputedFeature(**row), Path(path).parent)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise DataError("has a comment on a feature that cannot be read", path=path, line=number) from None
         if name not in besides:

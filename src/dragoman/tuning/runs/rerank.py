@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, cast
 
 import numpy as np
@@ -61,7 +62,7 @@ def write_reranker(
     """Write weights with the treatment of missing numbers and the computed features that they were tuned with."""
     with open_output(path) as stream:
         note = "" if missing == "refuse" else f"{_MISSING_NOTE}{missing}\n"
-        stream.write((note + feature_notes(features) + weights.format()).encode())
+        stream.write((note + feature_notes(features, Path(path).parent) + weights.format()).encode())
 
 
 def missing_of_weights(path: PathLike) -> Missing:
