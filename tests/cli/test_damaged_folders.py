@@ -26,7 +26,7 @@ def tuned(command, toy, model, tmp_path_factory):
     Weights(dict.fromkeys(Model.load(model).feature_names, -0.2)).write(start)
     texts = ["--source", folder / "dev.s", "--reference", folder / "dev.t", "--prepared"]
     tune = ["tune", "--model", model, *texts, "--nbest", 20, "--iterations", 3, "--minimum-change", 0, "--threads", 2]
-    tune += ["--method-option", "restarts=1", "--start", start]
+    tune += ["--method", "mert", "--method-option", "restarts=1", "--start", start]
     subprocess.run([*map(str, [command, *tune, "--out", folder / "run"])], check=True, capture_output=True)
     return folder / "run", tune
 

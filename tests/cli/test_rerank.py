@@ -318,3 +318,13 @@ def test_weights_and_a_language_model_move_together(dragoman, files, monkeypatch
     assert (
         dragoman("rerank", "apply", *lists, "--weights", "moved/weights", "--lm", f"lm={files / 'lm.arpa'}").code == 0
     )
+
+
+def test_weights_of_sparse_features_may_be_of_other_texts(dragoman, files):
+    weights = files / "weights"
+    sparse = [f"sr.{i} 0.1\n" for i in range(30)]
+    weights.write_text("".join(["bad 0\ngood 1\n", *sparse]), encoding="utf-8")
+    command = ["rerank", "apply", "--candidates", files / "list.gz", "--weights", weights]
+    assert dragoman(*command).out.splitlines() == REFERENCES
+    weights.write_text("bad 0\ngood 1\nlm 1\n", encoding="utf-8")
+    assert "has a weight for 'lm', which no hypothesis has" in dragoman(*command).error

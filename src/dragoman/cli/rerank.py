@@ -50,6 +50,7 @@ from dragoman.tuning.runs.computed_features import ComputedFeature, features_of_
 from dragoman.tuning.runs.rerank import (
     MARK,
     Missing,
+    absent_features,
     choices,
     first_weights,
     metric_of_lists,
@@ -389,7 +390,7 @@ class _ListRequest:
 
 def _fitting(path: Path, lists: NBest) -> Weights:
     weights = Weights.read(path)
-    unknown = [name for name in weights if name not in lists.features.names]
+    unknown = absent_features(lists, weights)
     if unknown:
         raise DataError(
             f"has a weight for '{unknown[0]}', which no hypothesis has", path=path, expected="features of the lists"

@@ -39,6 +39,7 @@ from dragoman.tuning.runs.list_features import FeatureSource, feature_columns
 from dragoman.tuning.runs.rerank import (
     MARK,
     Missing,
+    absent_features,
     first_weights,
     metric_of_lists,
     missing_from,
@@ -175,7 +176,7 @@ def rerank(
     counted = replace(given.lists, rows=np.arange(len(given.texts)))
     featured = with_features(counted, columns, missing=missing_from(missing), marks=marks)
     lists = GivenLists(featured, featured.texts()).arranged(order).lists
-    unknown = [name for name in chosen if name not in lists.features.names]
+    unknown = absent_features(lists, chosen)
     if unknown:
         raise UsageError(f"there is a weight for '{unknown[0]}', which no hypothesis has")
     best = rerank_nbest(lists, chosen if isinstance(chosen, Weights) else Weights(chosen))

@@ -78,7 +78,7 @@ def runs(folder, tmp_path_factory):
     made = tmp_path_factory.mktemp("outside") / "runs"
     texts = folder / "dev.fr", folder / "dev.en"
     model = dm.load(folder / "model")
-    model.tune(*texts, out=made / "done", iterations=2, options={"restarts": 1}, progress=Progress())
+    model.tune(*texts, out=made / "done", method="mert", iterations=2, options={"restarts": 1}, progress=Progress())
     going = Run.begin(made / "going", {"metric": "ter", "method": "mira", "model": "/home/me/models/x"})
     going.record(Record.from_event({"iteration": 1, "score": 50.0, "stop": None}))
     (made / "damaged").mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,6 +34,9 @@ Missing = Literal["refuse", "drop"] | float
 
 #: The end of the name of a feature that is 1 where another is missing.
 MARK = ".missing"
+
+#: Of more features than these, names that begin alike are those of sparse features.
+_LARGEST_DENSE_FAMILY = 20
 
 
 def missing_from(text: str | float) -> Missing:
@@ -279,6 +283,17 @@ def _scales(problem: Problem) -> NDArray[np.float64]:
     variances = np.bincount(used % width, np.maximum(within, 0.0), minlength=width) / len(features)
     scales = np.sqrt(variances)
     return np.asarray(np.where(scales > 1e-12, scales, 1.0))
+
+
+def absent_features(nbest: NBest, weights: Mapping[str, float]) -> list[str]:
+    """Return the names with weights that no hypothesis has.
+
+    Not counted are those of sparse features, which differ from text to text: names of which many begin alike, up to the
+    first dot.
+    """
+    families = Counter(name.partition(".")[0] for name in weights)
+    dense = (name for name in weights if families[name.partition(".")[0]] <= _LARGEST_DENSE_FAMILY)
+    return [name for name in dense if name not in nbest.features.names]
 
 
 def rerank_nbest(nbest: NBest, weights: Weights) -> NBest:
