@@ -64,8 +64,8 @@ class Refinements(Options):
                 recipe = replace(recipe, phrase_model=replace(recipe.phrase_model, smoothing=_SMOOTHING))
         if classes and self.classes is None and self.class_lm_order is None:
             runtime.note(
-                f"the model gets {classes} word classes and {_described(recipe)}, which gave better translations of all"
-                " languages that were tried; tune it with mira, or train without them by the preset moses"
+                f"the model gets {classes} word classes and {_described(recipe)}, which raised BLEU on held-out"
+                " French, German and Japanese text; tune it with mira, or train without them by the preset moses"
             )
         return recipe
 
